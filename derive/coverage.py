@@ -1,0 +1,112 @@
+r"""Which tiles a mask leaves: the sums over row tiles that counts of work and traffic share.
+
+With tiles of B_r rows and B_c keys, row tile i meets the key tiles from floor(begin/B_c) to ceil(end/B_c), where begin is
+the first key its first row sees and end is one past the last key its last row sees. All sums below run over i; the
+extents of ragged tiles are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import sympy as sp
+
+from derive.extremes import least, most
+from derive.mask import Mask
+from derive.schedule import Loop
+from derive.symbols import dummy
+
+I = dummy("i")  # noqa: E741  (the row tile's number, as in the papers)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The tiles that *mask* leaves under a loop over rows and a loop over keys.
+
+    Attributes:
+        mask: the mask.
+        rows: the loop over queries, possibly flattened with the heads that share a KV head (heads fastest).
+        keys: the loop over keys.
+    """
+
+    mask: Mask
+    rows: Loop
+    keys: Loop
+
+    @property
+    def _heads(self) -> sp.Expr:
+        """Flattened rows a query: 1, or the query heads packed into the tile."""
+        return sp.Mul(*(i.extent for i in self.rows.indices if i.name != self.mask.row))
+
+    def _query(self, row: sp.Expr) -> sp.Expr:
+        """The query that a flattened row belongs to."""
+        return row if self._heads == 1 else sp.floor(row / self._heads)
+
+    def _begin(self, i: sp.Expr) -> sp.Expr:
+        return self.mask.begin(self._query(i * self.rows.tile))
+
+    def _end(self, i: sp.Expr) -> sp.Expr:
+        past_last_row = least((i + 1) * self.rows.tile, self.rows.extent)
+        return self.mask.end(self._query(past_last_row - 1))
+
+    def tiles_of(self, i: sp.Expr) -> sp.Expr:
+        """Key tiles that row tile *i* meets."""
+        tiles = sp.ceiling(self._end(i) / self.keys.tile)
+        if self.mask.first is None:
+            return tiles
+        return most(tiles - sp.floor(self._begin(i) / self.keys.tile), sp.Integer(0))
+
+    def keys_of(self, i: sp.Expr) -> sp.Expr:
+        """Key rows in the tiles that row tile *i* meets."""
+        past = least(self.keys.tile * sp.ceiling(self._end(i) / self.keys.tile), self.keys.extent)
+        if self.mask.first is None:
+            return past
+        return most(past - self.keys.tile * sp.floor(self._begin(i) / self.keys.tile), sp.Integer(0))
+
+    @cached_property
+    def tiles(self) -> sp.Expr:
+        """Tile pairs met in all."""
+        return self._over_rows(self.tiles_of(I))
+
+    @cached_property
+    def key_rows(self) -> sp.Expr:
+        """Key rows met, added up over row tiles: what a kernel that holds a row tile reads of K."""
+        return self._over_rows(self.keys_of(I))
+
+    @cached_property
+    def query_rows(self) -> sp.Expr:
+        """Query rows, each counted once for every key tile it meets."""
+        return self._rows_weighted(self.tiles_of)
+
+    @cached_property
+    def query_rows_once(self) -> sp.Expr:
+        """Query rows in row tiles that meet any key tile."""
+        return self._rows_weighted(lambda i: least(self.tiles_of(i), sp.Integer(1)))
+
+    @cached_property
+    def key_rows_once(self) -> sp.Expr:
+        """Key rows that some row tile meets; the bounds rise with i, so the first and the last row tile tell."""
+        last = self.rows.trips - 1
+        past = least(self.keys.tile * sp.ceiling(self._end(last) / self.keys.tile), self.keys.extent)
+        if self.mask.first is None:
+            return past
+        return most(past - self.keys.tile * sp.floor(self._begin(sp.Integer(0)) / self.keys.tile), sp.Integer(0))
+
+    def _over_rows(self, summand: sp.Expr) -> sp.Expr:
+        return sp.Sum(summand, (I, 0, self.rows.trips - 1))
+
+    def _rows_weighted(self, weight: object) -> sp.Expr:
+        """``sum_i rows(i) weight(i)``: the last row tile may be ragged."""
+        missing = self.rows.tile * self.rows.trips - self.rows.extent
+        return self.rows.tile * self._over_rows(weight(I)) - missing * weight(self.rows.trips - 1)  # type: ignore[operator]
+
+
+@lru_cache(maxsize=256)
+def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
+    """The coverage of *mask* under *loops*, where both of its indices are tiled."""
+    if mask is None:
+        return None
+    rows = next((x for x in loops if mask.row in {i.name for i in x.indices}), None)
+    keys = next((x for x in loops if mask.column in {i.name for i in x.indices}), None)
+    return Coverage(mask, rows, keys) if rows is not None and keys is not None else None

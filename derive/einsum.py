@@ -1,0 +1,143 @@
+"""The one node type: ``output = reduce map(*inputs)`` over an iteration space that a mask may thin out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import sympy as sp
+
+from derive.errors import IllFormedError
+from derive.mask import Mask
+
+
+class Map(Enum):
+    """What is computed at each point of the iteration space."""
+
+    COPY = "copy"
+    """Its input; without a reduction it may also repeat the input along an index that the input lacks."""
+    MUL = "mul"
+    ADD = "add"
+    SUB = "sub"
+    DIV = "div"
+    """A quotient; 0/0 is 0, so that a query that sees no key gets a zero row (FlashAttention's convention)."""
+    EXP = "exp"
+    SOFTMAX = "softmax"
+    """The whole softmax along the last index: opaque to every count until ``split-softmax`` opens it."""
+
+    @property
+    def arity(self) -> int:
+        """How many tensors it reads."""
+        return 1 if self in (Map.COPY, Map.EXP, Map.SOFTMAX) else 2
+
+
+class Reduce(Enum):
+    """How points that share an output element are combined."""
+
+    SUM = "sum"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A loop index and its symbolic extent, e.g. ``q`` in ``0 <= q < N_q``."""
+
+    name: str
+    extent: sp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A named tensor as one Einsum accesses it: ``S[h, q, k]``.
+
+    Attributes:
+        name: its name.
+        indices: its indices, slowest first.
+        width: bytes an element, a symbol such as ``b`` or ``b_s``.
+    """
+
+    name: str
+    indices: tuple[Index, ...]
+    width: sp.Expr
+
+    @property
+    def size(self) -> sp.Expr:
+        """How many elements it has."""
+        return sp.Mul(*(i.extent for i in self.indices))
+
+    def __str__(self) -> str:
+        return f"{self.name}[{', '.join(i.name for i in self.indices)}]" if self.indices else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Einsum:
+    """One operation; hashable, compared by value.
+
+    Attributes:
+        output: what it defines.
+        inputs: what it reads.
+        map: the operator at each point.
+        reduce: how points with the same output element are combined.
+        domain: the points it runs over, where not all of them.
+        rescale: for a sum of ``exp(x - m)`` terms, the maximum ``m``: whenever the running maximum rises, the partial
+            sum is multiplied by ``exp(m_old - m_new)``, so it never has to wait for the final ``m``.
+
+    Raises:
+        IllFormedError: an output index is bound by no input, the arity is wrong, an index is reduced with no operator,
+            or only a sum could be rescaled.
+    """
+
+    output: Tensor
+    inputs: tuple[Tensor, ...]
+    map: Map
+    reduce: Reduce | None = None
+    domain: Mask | None = None
+    rescale: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) != self.map.arity:
+            raise IllFormedError(f"{self}: {self.map.value} reads {self.map.arity} tensors, not {len(self.inputs)}")
+        bound = {i for t in self.inputs for i in t.indices}
+        for index in self.output.indices:
+            if index not in bound and not (self.map is Map.COPY and self.reduce is None):
+                raise IllFormedError(f"{self}: index {index.name} of the output is bound by no input; read it somewhere")
+        if self.reduced and self.reduce is None:
+            missing = ", ".join(i.name for i in self.reduced)
+            raise IllFormedError(
+                f"{self}: index {missing} is missing from the output, so it is reduced; "
+                f"name the operator, e.g. sum[{missing}]"
+            )
+        if self.reduce is not None and not self.reduced:
+            raise IllFormedError(f"{self}: {self.reduce.value} has no index to reduce; drop it")
+        if self.rescale is not None and self.reduce is not Reduce.SUM:
+            raise IllFormedError(f"{self}: only a sum can be rescaled by a running maximum")
+
+    @property
+    def space(self) -> tuple[Index, ...]:
+        """The iteration space: the output's indices, then the reduced ones."""
+        return self.output.indices + self.reduced
+
+    @property
+    def reduced(self) -> tuple[Index, ...]:
+        """Indices of the iteration space that the output does not carry, in order of first use."""
+        seen = dict.fromkeys(i for t in self.inputs for i in t.indices if i not in self.output.indices)
+        return tuple(seen)
+
+    @property
+    def points(self) -> sp.Expr:
+        """How many times ``map`` is applied: the size of the iteration space, the mask taken into account."""
+        extents = [i.extent for i in self.space]
+        if self.domain is None:
+            return sp.Mul(*extents)
+        rest = [i.extent for i in self.space if i.name not in (self.domain.row, self.domain.column)]
+        return sp.Mul(self.domain.pairs, *rest)
+
+    def __str__(self) -> str:
+        expression = f"{self.map.value}({', '.join(map(str, self.inputs))})"
+        if self.map is Map.COPY:
+            expression = str(self.inputs[0])
+        if self.reduce is not None:
+            reduced = ", ".join(i.name for i in self.reduced)
+            expression = f"{self.reduce.value}_{{{reduced}}} {expression}"
+        rescaled = f"  rescaled by running {self.rescale}" if self.rescale else ""
+        return f"{self.output} = {expression}{rescaled}"

@@ -1,0 +1,62 @@
+"""Every error raised on purpose, one class per thing a caller may want to catch.
+
+A message says where, what is wrong with the value shown, and what would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class DeriveError(Exception):
+    """Anything this project refuses; its text is one sentence for a person."""
+
+    exit_code = 2
+
+
+class IllFormedError(DeriveError):
+    """A graph, kernel or schedule that has no meaning."""
+
+
+class PreconditionError(DeriveError):
+    """A rule was asked to rewrite something it is not valid for."""
+
+
+class UnitError(DeriveError):
+    """Two quantities of different units were combined."""
+
+
+class DomainError(DeriveError):
+    """A formula was evaluated where it does not hold."""
+
+
+class UnboundError(DeriveError):
+    """A number was asked of a formula whose symbols have no value yet."""
+
+
+class UnknownNameError(DeriveError):
+    """A variant, schedule, machine, symbol or type that does not exist."""
+
+
+class BadValueError(DeriveError):
+    """A value that its symbol cannot take."""
+
+
+class MachineDataError(DeriveError):
+    """A machine file with a constant that lacks its unit, kind or source."""
+
+
+class InfeasibleError(DeriveError):
+    """A configuration that cannot exist on the machine."""
+
+    exit_code = 3
+
+
+def nearest(kind: str, name: str, known: Iterable[str], command: str = "") -> UnknownNameError:
+    """The error for an unknown *name*, with the nearest known one and the way to list them all."""
+    known = tuple(known)
+    close = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}."
+    listing = f" (`{command}` lists them)" if command else ""
+    return UnknownNameError(f"there is no {kind} {name!r}; {hint}{listing}")

@@ -1,0 +1,161 @@
+"""Work by pipe: useful work under a named convention, and the work a schedule really runs.
+
+One multiply-add is 2 FLOP on the matrix pipe. Every other operator is one operation a point on the pipe that runs it; the
+pipes are never added up, since they run at different rates.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import sympy as sp
+
+from derive.cost import Cost, Unit
+from derive.coverage import coverage
+from derive.einsum import Einsum, Map, Reduce
+from derive.errors import IllFormedError
+from derive.graph import Graph
+from derive.schedule import Kernel, Schedule
+
+FLOPS_PER_MULTIPLY_ADD = 2
+
+
+class Pipe(Enum):
+    """A unit of an SM with a rate of its own."""
+
+    MMA = "mma"
+    """Matrix multiply-accumulate; counted in FLOP."""
+    VECTOR = "vector"
+    """Everything elementwise and every reduction outside a matrix product; counted in operations."""
+    SFU = "exp"
+    """The special-function unit's exponentials; counted in operations."""
+
+
+class Convention(Enum):
+    """How masked pairs enter the useful work."""
+
+    EXACT = "exact"
+    """Pairs the mask keeps."""
+    DENSE = "dense"
+    """The mask ignored."""
+    HALF = "half"
+    """Half of dense when there is a mask: the papers' causal convention."""
+    TILED = "tiled"
+    """Whole tiles that the schedule runs."""
+
+
+_MAP_PIPE = {
+    Map.COPY: None,
+    Map.MUL: Pipe.VECTOR,
+    Map.ADD: Pipe.VECTOR,
+    Map.SUB: Pipe.VECTOR,
+    Map.DIV: Pipe.VECTOR,
+    Map.EXP: Pipe.SFU,
+    Map.SOFTMAX: None,
+}
+_REDUCE_PIPE = {Reduce.SUM: Pipe.VECTOR, Reduce.MAX: Pipe.VECTOR}
+
+
+def is_contraction(einsum: Einsum) -> bool:
+    """A matrix product: a sum of products in which each factor brings an output index that the other lacks."""
+    if einsum.map is not Map.MUL or einsum.reduce is not Reduce.SUM:
+        return False
+    left, right = (set(t.indices) for t in einsum.inputs)
+    output = set(einsum.output.indices)
+    return bool(left & output - right) and bool(right & output - left)
+
+
+def operations(einsum: Einsum) -> dict[Pipe, int]:
+    """Operations at each point of the iteration space, by pipe.
+
+    Raises:
+        IllFormedError: the operator is opaque; a rule must open it first.
+    """
+    if einsum.map is Map.SOFTMAX:
+        raise IllFormedError(f"{einsum}: softmax is opaque to counting; apply split-softmax first")
+    if is_contraction(einsum):
+        return {Pipe.MMA: FLOPS_PER_MULTIPLY_ADD}
+    found: dict[Pipe, int] = {}
+    for pipe in (_MAP_PIPE[einsum.map], _REDUCE_PIPE[einsum.reduce] if einsum.reduce else None):
+        if pipe is not None:
+            found[pipe] = found.get(pipe, 0) + 1
+    return found
+
+
+def flops(graph: Graph, convention: Convention = Convention.EXACT) -> dict[Pipe, Cost]:
+    """Useful work by pipe.
+
+    Args:
+        graph: a cascade without opaque operators.
+        convention: how masked pairs count; ``TILED`` needs a schedule, see ``executed``.
+
+    Raises:
+        IllFormedError: an operator is opaque.
+    """
+    return _total((e, _points(e, convention)) for e in graph.einsums)
+
+
+def executed(schedule: Schedule) -> dict[Pipe, Cost]:
+    """Work that *schedule* runs, by pipe: whole tiles, and every pair where no masked tile is skipped."""
+    return _total((e, _run_points(schedule, k, e)) for k in schedule.kernels for e in schedule.nodes(k))
+
+
+def rescaling(schedule: Schedule) -> dict[Pipe, Cost]:
+    """Work that an online softmax adds: at each trip, exp(m_old - m_new) a row and one product an element rescaled."""
+    found: dict[Pipe, sp.Expr] = {Pipe.VECTOR: sp.Integer(0), Pipe.SFU: sp.Integer(0)}
+    for kernel in schedule.kernels:
+        maxima: set[str] = set()
+        for e in schedule.nodes(kernel):
+            if e.rescale is None or kernel.loop_of(e.reduced[0].name) is None:
+                continue
+            trips = _run_points(schedule, kernel, e, whole_tiles_of=e.reduced[0].name)
+            found[Pipe.VECTOR] += trips
+            if e.rescale not in maxima:
+                maxima.add(e.rescale)
+                maximum = schedule.graph.producers[e.rescale]
+                found[Pipe.SFU] += _run_points(schedule, kernel, maximum, whole_tiles_of=e.reduced[0].name)
+    return {pipe: Cost(amount, _UNITS[pipe]) for pipe, amount in found.items()}
+
+
+_UNITS = {Pipe.MMA: Unit.FLOP, Pipe.VECTOR: Unit.OPERATION, Pipe.SFU: Unit.OPERATION}
+
+
+def _total(points: object) -> dict[Pipe, Cost]:
+    found = dict.fromkeys(Pipe, sp.Integer(0))
+    for einsum, amount in points:  # type: ignore[attr-defined]
+        for pipe, each in operations(einsum).items():
+            found[pipe] += each * amount
+    return {pipe: Cost(amount, _UNITS[pipe]) for pipe, amount in found.items()}
+
+
+def _points(einsum: Einsum, convention: Convention) -> sp.Expr:
+    dense = sp.Mul(*(i.extent for i in einsum.space))
+    if einsum.domain is None or convention is Convention.DENSE:
+        return dense
+    if convention is Convention.HALF:
+        return dense / 2
+    return einsum.points
+
+
+def _run_points(schedule: Schedule, kernel: Kernel, einsum: Einsum, *, whole_tiles_of: str | None = None) -> sp.Expr:
+    """Points that *kernel* runs of *einsum*: tiled indices in whole tiles.
+
+    Args:
+        schedule, kernel, einsum: what runs where.
+        whole_tiles_of: count each tile of this index as one point.
+    """
+    names = {i.name for i in einsum.space}
+    met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+    amount: sp.Expr = sp.Integer(1)
+    pending = dict.fromkeys(einsum.space)
+    for loop in kernel.loops:
+        if not any(i.name in names for i in loop.indices):
+            continue
+        for i in loop.indices:
+            pending.pop(i, None)
+        counts_trips = whole_tiles_of in {i.name for i in loop.indices}
+        if met is not None and einsum.domain is not None and loop in (met.rows, met.keys):
+            amount *= (met.tiles if loop is met.keys else 1) * (1 if counts_trips else loop.tile)
+        else:
+            amount *= loop.trips * (1 if counts_trips else loop.tile)
+    return amount * sp.Mul(*(i.extent for i in pending))

@@ -1,0 +1,97 @@
+"""What must be on chip at once in one CTA, and what must be in memory at once over a whole schedule."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import sympy as sp
+
+from derive.cost import Cost, Unit
+from derive.einsum import Tensor
+from derive.schedule import Kernel, Schedule
+from derive.symbols import symbol
+
+
+class Place(Enum):
+    """Where a kernel keeps its tiles."""
+
+    SHARED = "shared memory"
+    """Tiles of what it reads: they are staged there for the matrix pipe."""
+    REGISTERS = "registers"
+    """Tiles of what it makes."""
+
+
+def tile_size(kernel: Kernel, tensor: Tensor) -> sp.Expr:
+    """Elements of one tile of *tensor*: tiled indices by their tile, the others whole."""
+    size: sp.Expr = sp.Integer(1)
+    pending = dict.fromkeys(tensor.indices)
+    for loop in kernel.loops:
+        if loop.carried_by(tensor):
+            size *= loop.tile
+            for i in loop.indices:
+                pending.pop(i, None)
+    return size * sp.Mul(*(i.extent for i in pending))
+
+
+def tiles_by_place(schedule: Schedule, kernel: Kernel) -> dict[Place, tuple[Tensor, ...]]:
+    """Which tensors' tiles a CTA of *kernel* holds, and where."""
+    made = (*schedule.internals_of(kernel), *schedule.outputs_of(kernel))
+    return {Place.SHARED: schedule.inputs_of(kernel), Place.REGISTERS: made}
+
+
+def kernel_footprint(schedule: Schedule, kernel: Kernel, *places: Place) -> Cost:
+    """Elements live at once in a CTA of *kernel*, one buffer a tensor; both places unless *places* says which."""
+    held = tiles_by_place(schedule, kernel)
+    chosen = [t for place in (places or tuple(Place)) for t in held[place]]
+    return Cost(sp.Add(*(tile_size(kernel, t) for t in chosen)), Unit.ELEMENT)
+
+
+def kernel_footprint_bytes(schedule: Schedule, kernel: Kernel, place: Place) -> Cost:
+    """The same for one place in bytes: shared memory by each tensor's width, registers by the accumulator's."""
+    accumulator = symbol("b_acc")
+    total = sp.Integer(0)
+    for tensor in tiles_by_place(schedule, kernel)[place]:
+        total += tile_size(kernel, tensor) * (tensor.width if place is Place.SHARED else accumulator)
+    return Cost(total, Unit.BYTE)
+
+
+def tiled_kernels(schedule: Schedule) -> tuple[Kernel, ...]:
+    """Kernels with a tile size of their own to choose; an untiled operator's tiles are its library's affair."""
+    return tuple(k for k in schedule.kernels if any(loop.tile.free_symbols or loop.tile > 1 for loop in k.loops))
+
+
+def footprint(schedule: Schedule) -> Cost | None:
+    """Shared-memory bytes of the largest CTA; ``None`` when no kernel is tiled."""
+    found = [kernel_footprint_bytes(schedule, k, Place.SHARED).amount for k in tiled_kernels(schedule)]
+    return Cost(sp.Max(*found) if len(found) > 1 else found[0], Unit.BYTE) if found else None
+
+
+def memory_peak(schedule: Schedule) -> Cost:
+    """Bytes of HBM that are live at once at the worst kernel: inputs and outputs always, others from writer to last reader.
+
+    Outputs count from the kernel that writes them on.
+    """
+    graph = schedule.graph
+    position = {name: n for n, kernel in enumerate(schedule.kernels) for name in kernel.einsums}
+    stored = {t.name: t for k in schedule.kernels for t in schedule.outputs_of(k)}
+    last_read = {
+        name: max((position[e.output.name] for e in graph.readers.get(name, ())), default=position[name])
+        for name in stored
+    }
+    always = sp.Add(*(t.size * t.width for t in graph.inputs))
+    peaks = []
+    for n in range(len(schedule.kernels)):
+        live = [
+            t.size * t.width
+            for name, t in stored.items()
+            if position[name] <= n and (name in graph.outputs or n <= last_read[name])
+        ]
+        peaks.append(always + sp.Add(*live))
+    distinct = [p for p in dict.fromkeys(peaks) if not any(_dominates(q, p) for q in peaks)]
+    return Cost(sp.Max(*distinct) if len(distinct) > 1 else distinct[0], Unit.BYTE)
+
+
+def _dominates(larger: sp.Expr, smaller: sp.Expr) -> bool:
+    """Whether *larger* has every term of *smaller* and more, all being positive."""
+    difference = sp.expand(larger - smaller)
+    return bool(difference.is_positive)

@@ -1,0 +1,124 @@
+"""An immutable cascade of Einsums, checked when it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from derive.einsum import Einsum, Index, Map, Reduce, Tensor
+from derive.errors import IllFormedError
+from derive.mask import Mask
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Einsums in an order in which each reads only what was defined before it, or an input.
+
+    Raises:
+        IllFormedError: a tensor is defined twice, read before it is defined, read under other indices or with another
+            width than it was defined with, an output is never defined, or a sum is rescaled by what is no maximum.
+    """
+
+    einsums: tuple[Einsum, ...]
+    outputs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        known: dict[str, Tensor] = {}
+        defined: set[str] = set()
+        maxima: set[str] = set()
+        for einsum in self.einsums:
+            for tensor in einsum.inputs:
+                if known.setdefault(tensor.name, tensor) != tensor:
+                    raise IllFormedError(
+                        f"{einsum}: {tensor} is read, but it is {known[tensor.name]} elsewhere; "
+                        "a tensor has one list of indices and one width"
+                    )
+            name = einsum.output.name
+            if name in defined:
+                raise IllFormedError(f"{einsum}: {name} is defined twice; give the second one another name")
+            if name in known:
+                raise IllFormedError(f"{einsum}: {name} is read before it is defined; move its definition up")
+            if einsum.rescale is not None and einsum.rescale not in maxima:
+                raise IllFormedError(f"{einsum}: {einsum.rescale} is no running maximum that is defined before it")
+            known[name] = einsum.output
+            defined.add(name)
+            if einsum.reduce is Reduce.MAX:
+                maxima.add(name)
+        for name in self.outputs:
+            if name not in defined:
+                raise IllFormedError(f"the output {name} is defined by no Einsum; the graph defines {sorted(defined)}")
+
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor by name: inputs in order of first use, then the rest in order of definition."""
+        found = {t.name: t for t in self.inputs}
+        for e in self.einsums:
+            found |= {t.name: t for t in e.inputs if not t.indices} | {e.output.name: e.output}
+        return found
+
+    @cached_property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """Tensors that are read and never defined; a scalar is a kernel's argument and no tensor in memory."""
+        defined = {e.output.name for e in self.einsums}
+        seen = {t.name: t for e in self.einsums for t in e.inputs if t.name not in defined and t.indices}
+        return tuple(seen.values())
+
+    @cached_property
+    def producers(self) -> dict[str, Einsum]:
+        """The Einsum that defines each tensor."""
+        return {e.output.name: e for e in self.einsums}
+
+    @cached_property
+    def readers(self) -> dict[str, tuple[Einsum, ...]]:
+        """The Einsums that read each tensor, in order."""
+        found: dict[str, tuple[Einsum, ...]] = {}
+        for e in self.einsums:
+            for name in dict.fromkeys(t.name for t in e.inputs):
+                found[name] = (*found.get(name, ()), e)
+        return found
+
+    @cached_property
+    def indices(self) -> dict[str, Index]:
+        """Every index by name."""
+        return {i.name: i for e in self.einsums for i in e.space}
+
+    @cached_property
+    def mask(self) -> Mask | None:
+        """The mask of its Einsums, where there is one."""
+        return next((e.domain for e in self.einsums if e.domain is not None), None)
+
+    def replace(self, old: Iterable[Einsum], new: Iterable[Einsum]) -> Graph:
+        """The graph with *new* where the last of *old* stood."""
+        old, new = tuple(old), tuple(new)
+        if not old:
+            return self
+        last = max(self.einsums.index(e) for e in old)
+        einsums: list[Einsum] = []
+        for position, e in enumerate(self.einsums):
+            if e not in old:
+                einsums.append(e)
+            if position == last:
+                einsums.extend(new)
+        return Graph(tuple(einsums), self.outputs)
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """A frozen bipartite view, tensors and Einsums (named by what they define, with ``=``), for graph algorithms."""
+        import networkx as nx
+
+        view: nx.DiGraph[str] = nx.DiGraph()
+        for e in self.einsums:
+            node = f"{e.output.name} ="
+            view.add_edges_from((t.name, node) for t in e.inputs)
+            view.add_edge(node, e.output.name)
+        return nx.freeze(view)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.einsums))
+
+
+__all__ = ["Einsum", "Graph", "Index", "Map", "Reduce", "Tensor"]

@@ -1,0 +1,90 @@
+"""Einsum notation: a cascade as one writes it on paper, one line an Einsum.
+
+    S[h,q,k] = sum[d] Q[h,q,d] * K[h,k,d]
+    P[h,q,k] = softmax(S[h,q,k])
+    O[h,q,e] = sum[k] P[h,q,k] * V[h,k,e]
+
+Operators: ``A * B``, ``A + B``, ``A - B``, ``A / B``, ``exp(A)``, ``softmax(A)``, a plain ``A`` (copy), each after an
+optional ``sum[...]`` or ``max[...]``. A name without brackets is a scalar argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import sympy as sp
+
+from derive.einsum import Einsum, Index, Map, Reduce, Tensor
+from derive.errors import IllFormedError
+from derive.graph import Graph
+from derive.mask import Mask
+
+_TENSOR = r"([A-Za-z]\w*)(?:\[([\w,\s]*)\])?"
+_LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max)\[([\w,\s]+)\]\s*)?(.+)$")
+_BINARY = re.compile(rf"^{_TENSOR}\s*([*+\-/])\s*{_TENSOR}$")
+_UNARY = re.compile(rf"^(exp|softmax)\({_TENSOR}\)$")
+_COPY = re.compile(rf"^{_TENSOR}$")
+_OPERATORS = {"*": Map.MUL, "+": Map.ADD, "-": Map.SUB, "/": Map.DIV}
+
+
+def cascade(
+    text: str,
+    extents: Mapping[str, sp.Expr],
+    *,
+    outputs: tuple[str, ...],
+    width: sp.Expr,
+    widths: Mapping[str, sp.Expr] | None = None,
+    mask: Mask | None = None,
+) -> Graph:
+    """The graph that *text* writes.
+
+    Args:
+        text: one Einsum a line; blank lines are skipped.
+        extents: the extent of each index by name.
+        outputs: tensors the program must leave in memory.
+        width: bytes an element of a tensor that *widths* does not name.
+        widths: bytes an element by tensor.
+        mask: the domain of every Einsum that runs over both of its indices.
+
+    Raises:
+        IllFormedError: a line that is no Einsum, an index without an extent, or a graph with no meaning.
+    """
+    widths = widths or {}
+
+    def tensor(name: str, names: str | None) -> Tensor:
+        indices = []
+        for index in (n.strip() for n in (names or "").split(",") if n.strip()):
+            if index not in extents:
+                raise IllFormedError(f"{name}[{names}]: index {index} has no extent; the extents given are {list(extents)}")
+            indices.append(Index(index, extents[index]))
+        return Tensor(name, tuple(indices), widths.get(name, width))
+
+    einsums = []
+    for line in filter(None, (raw.strip() for raw in text.splitlines())):
+        matched = _LINE.match(line)
+        if matched is None:
+            raise IllFormedError(f"{line!r} is no Einsum; write e.g. S[q,k] = sum[d] Q[q,d] * K[k,d]")
+        name, indices, reduce, reduced, right = matched.groups()
+        operator, inputs = _right_side(right, line)
+        output = tensor(name, indices)
+        read = tuple(tensor(*t) for t in inputs)
+        names = {i.name for t in (output, *read) for i in t.indices}
+        masked = mask is not None and {mask.row, mask.column} <= names
+        einsum = Einsum(output, read, operator, Reduce(reduce) if reduce else None, mask if masked else None)
+        written = {n.strip() for n in (reduced or "").split(",") if n.strip()}
+        if written != {i.name for i in einsum.reduced}:
+            raise IllFormedError(f"{line!r} reduces {sorted(i.name for i in einsum.reduced)}, not {sorted(written)}")
+        einsums.append(einsum)
+    return Graph(tuple(einsums), outputs)
+
+
+def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]]:
+    """The operator, and the tensors it reads as (name, indices)."""
+    if found := _UNARY.match(text):
+        return Map(found[1]), [(found[2], found[3])]
+    if found := _BINARY.match(text):
+        return _OPERATORS[found[3]], [(found[1], found[2]), (found[4], found[5])]
+    if found := _COPY.match(text):
+        return Map.COPY, [(found[1], found[2])]
+    raise IllFormedError(f"{line!r}: {text!r} is none of A * B, A + B, A - B, A / B, exp(A), softmax(A), A")

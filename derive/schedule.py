@@ -1,0 +1,207 @@
+"""Order and place, never values: a graph cut into kernels, each with its loop nest over tiles.
+
+Loops are written outermost first. Grid loops come before sequential ones: each of their trips is a CTA of its own, with a
+fast memory of its own. A kernel without loops is an operator that reads each operand once and writes its result once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import sympy as sp
+
+from derive.einsum import Einsum, Index, Tensor
+from derive.errors import IllFormedError
+from derive.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop over the tiles of an index, or of several flattened into one (slowest first).
+
+    Attributes:
+        indices: what it runs over.
+        tile: rows of one tile.
+        grid: whether its trips are CTAs of their own.
+    """
+
+    indices: tuple[Index, ...]
+    tile: sp.Expr
+    grid: bool = False
+
+    @property
+    def extent(self) -> sp.Expr:
+        """How many rows it covers in all."""
+        return sp.Mul(*(i.extent for i in self.indices))
+
+    @property
+    def trips(self) -> sp.Expr:
+        """How many tiles: ``ceil(extent / tile)``; the last may be ragged."""
+        return self.extent if self.tile == 1 else sp.ceiling(self.extent / self.tile)
+
+    def carried_by(self, tensor: Tensor) -> bool:
+        """Whether moving to the next trip moves to another tile of *tensor*."""
+        return any(i in tensor.indices for i in self.indices)
+
+    def __str__(self) -> str:
+        where = "grid" if self.grid else "for"
+        return f"{where} {' x '.join(i.name for i in self.indices)} by {self.tile}"
+
+
+@dataclass(frozen=True, slots=True)
+class Residency:
+    """How the cache between HBM and the SMs serves the tensors that several CTAs, or several passes, read.
+
+    Attributes:
+        tensors: the tensors it speaks of; all others stream past it and are not kept.
+        sawtooth: whether CTAs of odd waves sweep the keys backwards.
+        caches: how many caches hold copies of their own; CTAs are dealt to them in turn.
+    """
+
+    tensors: tuple[str, ...]
+    sawtooth: bool = False
+    caches: sp.Expr = sp.Integer(1)  # noqa: RUF009  (SymPy numbers are immutable)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Einsums that run in one launch.
+
+    Attributes:
+        einsums: names of what they define, in order.
+        loops: its loop nest, grid loops first.
+        skips_masked: tiles that the mask empties are never loaded.
+        in_memory: partial sums live in memory throughout, as in FlashAttention-1's Algorithm 1: read and written at
+            every visit, the first included.
+        residency: what the cache keeps, where that is modelled.
+    """
+
+    einsums: tuple[str, ...]
+    loops: tuple[Loop, ...] = ()
+    skips_masked: bool = False
+    in_memory: bool = False
+    residency: Residency | None = None
+
+    def __post_init__(self) -> None:
+        grid = [loop.grid for loop in self.loops]
+        if grid != sorted(grid, reverse=True):
+            raise IllFormedError(f"kernel {self.name}: grid loops come before sequential ones; got {self.nest}")
+        seen: set[str] = set()
+        for index in (i.name for loop in self.loops for i in loop.indices):
+            if index in seen:
+                raise IllFormedError(f"kernel {self.name}: index {index} has two loops; merge them into one")
+            seen.add(index)
+
+    @property
+    def name(self) -> str:
+        """What it computes, e.g. ``S..O``."""
+        return self.einsums[0] if len(self.einsums) == 1 else f"{self.einsums[0]}..{self.einsums[-1]}"
+
+    @property
+    def nest(self) -> str:
+        """Its loop nest on one line."""
+        return ", ".join(map(str, self.loops)) or "whole operands"
+
+    @property
+    def grid(self) -> tuple[Loop, ...]:
+        """Its grid loops."""
+        return tuple(loop for loop in self.loops if loop.grid)
+
+    @property
+    def sequential(self) -> tuple[Loop, ...]:
+        """The loops of one CTA."""
+        return tuple(loop for loop in self.loops if not loop.grid)
+
+    @property
+    def ctas(self) -> sp.Expr:
+        """How many CTAs it launches."""
+        return sp.Mul(*(loop.trips for loop in self.grid))
+
+    def loop_of(self, index: str) -> Loop | None:
+        """The loop that runs over *index*, if any."""
+        return next((loop for loop in self.loops if index in {i.name for i in loop.indices}), None)
+
+    def with_(self, **changes: object) -> Kernel:
+        """A copy with *changes*."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A graph cut into kernels.
+
+    Raises:
+        IllFormedError: an Einsum is in no kernel or in two, a kernel reads what only a later one writes, or a loop
+            flattens indices of which some tensor carries only some.
+    """
+
+    graph: Graph
+    kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        placed = [name for kernel in self.kernels for name in kernel.einsums]
+        wanted = [e.output.name for e in self.graph.einsums]
+        if sorted(placed) != sorted(wanted):
+            raise IllFormedError(f"kernels compute {placed}, the graph needs each of {wanted} exactly once")
+        done: set[str] = {t.name for t in self.graph.inputs}
+        for kernel in self.kernels:
+            for name in kernel.einsums:
+                for tensor in self.graph.producers[name].inputs:
+                    if tensor.indices and tensor.name not in done:
+                        raise IllFormedError(f"kernel {kernel.name} reads {tensor.name} before it is written")
+                done.add(name)
+            for loop in kernel.loops:
+                for tensor in self.tensors_of(kernel):
+                    carried = [i in tensor.indices for i in loop.indices]
+                    if any(carried) and not all(carried):
+                        raise IllFormedError(f"kernel {kernel.name}: {tensor} carries only part of the loop {loop}")
+
+    def nodes(self, kernel: Kernel) -> tuple[Einsum, ...]:
+        """The Einsums of *kernel*, in order."""
+        return tuple(self.graph.producers[name] for name in kernel.einsums)
+
+    def tensors_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """Every tensor that *kernel* touches, scalars aside."""
+        found: dict[str, Tensor] = {}
+        for e in self.nodes(kernel):
+            found |= {t.name: t for t in (*e.inputs, e.output) if t.indices}
+        return tuple(found.values())
+
+    def inputs_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """What *kernel* reads from memory: tensors that it does not itself define."""
+        return tuple(t for t in self.tensors_of(kernel) if t.name not in kernel.einsums)
+
+    def outputs_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """What *kernel* leaves in memory: graph outputs and what another kernel reads."""
+        return tuple(t for t in self.tensors_of(kernel) if t.name in kernel.einsums and self._leaves(t.name, kernel))
+
+    def internals_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """What *kernel* defines and keeps to itself."""
+        return tuple(
+            t for t in self.tensors_of(kernel) if t.name in kernel.einsums and not self._leaves(t.name, kernel)
+        )
+
+    def _leaves(self, name: str, kernel: Kernel) -> bool:
+        readers = self.graph.readers.get(name, ())
+        return name in self.graph.outputs or any(e.output.name not in kernel.einsums for e in readers)
+
+    @cached_property
+    def kernel_of(self) -> dict[str, Kernel]:
+        """The kernel that defines each tensor."""
+        return {name: kernel for kernel in self.kernels for name in kernel.einsums}
+
+    def replace(self, old: tuple[Kernel, ...], new: Kernel) -> Schedule:
+        """The schedule with *new* where the first of *old* stood."""
+        first = self.kernels.index(old[0])
+        kernels = [k for k in self.kernels if k not in old]
+        kernels.insert(first, new)
+        return Schedule(self.graph, tuple(kernels))
+
+    def __str__(self) -> str:
+        return "\n".join(f"kernel {k.name}: {k.nest}" for k in self.kernels)
+
+
+def lift(graph: Graph) -> Schedule:
+    """One kernel an Einsum, untiled: the ``op-by-op`` grain, where every intermediate crosses memory."""
+    return Schedule(graph, tuple(Kernel((e.output.name,)) for e in graph.einsums))

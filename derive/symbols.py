@@ -1,0 +1,77 @@
+"""The only maker of symbols: each with its assumption, its meaning and the key a person types for it.
+
+Two SymPy symbols of one name but different assumptions are unequal and print alike, so no other module makes any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a symbol stands for.
+
+    Attributes:
+        key: what a person types before ``=``; empty when the symbol is not set by hand.
+        says: one phrase, in the field's words.
+        unit: unit of its value; empty for a count.
+    """
+
+    key: str
+    says: str
+    unit: str = ""
+
+
+MEANINGS: dict[str, Meaning] = {
+    "N_q": Meaning("Nq", "queries a head"),
+    "N_k": Meaning("Nk", "keys a head"),
+    "d": Meaning("d", "head dimension of Q and K"),
+    "d_v": Meaning("dv", "head dimension of V and O (default d)"),
+    "h": Meaning("h", "query heads (default 1)"),
+    "h_k": Meaning("hk", "key/value heads (default h)"),
+    "B": Meaning("B", "batch (default 1)"),
+    "M": Meaning("M", "fast memory of one SM", "elements"),
+    "B_r": Meaning("Br", "query rows of a tile"),
+    "B_c": Meaning("Bc", "key rows of a tile"),
+    "C": Meaning("ctas", "CTAs that run at once: SMs times CTAs an SM"),
+    "C_L2": Meaning("L2", "capacity of one L2", "bytes"),
+    "n_L2": Meaning("", "L2 caches that do not share their contents"),
+    "b": Meaning("", "bytes an element"),
+    "b_kv": Meaning("", "bytes an element of K and V"),
+    "b_s": Meaning("", "bytes an element of the scores S"),
+    "b_p": Meaning("", "bytes an element of the probabilities P"),
+    "b_l": Meaning("", "bytes an element of the row statistics m and l"),
+    "b_acc": Meaning("", "bytes an element of an accumulator in registers"),
+}
+"""Every symbol of the engine, in reading order."""
+
+_RATIONAL = frozenset(name for name in MEANINGS if name == "b" or name.startswith("b_"))
+
+
+def symbol(name: str) -> sp.Symbol:
+    """The symbol *name*, positive; an integer unless it is a width in bytes (fp4 has half a byte).
+
+    Raises:
+        KeyError: *name* has no meaning in ``MEANINGS``.
+    """
+    if name not in MEANINGS:
+        raise KeyError(f"{name} has no meaning in derive.symbols.MEANINGS")
+    return sp.Symbol(name, positive=True) if name in _RATIONAL else sp.Symbol(name, positive=True, integer=True)
+
+
+def dummy(name: str) -> sp.Symbol:
+    """A bound variable of a sum, or a row or key position: an integer from zero up."""
+    return sp.Symbol(name, nonnegative=True, integer=True)
+
+
+N_q, N_k = symbol("N_q"), symbol("N_k")
+d, d_v = symbol("d"), symbol("d_v")
+h, h_k, B = symbol("h"), symbol("h_k"), symbol("B")
+M, B_r, B_c = symbol("M"), symbol("B_r"), symbol("B_c")
+C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
+b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
+ROW = dummy("q")
+"""The query position a mask's bounds are written in."""

@@ -1,0 +1,145 @@
+r"""Elements that cross from the cache into the SMs: the re-read rule, exactly, ragged tiles and masks included.
+
+For a tensor T let the *prefix* be the loops down to the innermost sequential loop that carries T and has more than one
+trip; grid loops are always in it, since each CTA has a fast memory of its own. T's tile is brought in once an iteration of
+the prefix, so
+
+    moved(T) = |T| * (product of the trips of the prefix's loops that do not carry T).
+
+An input is read that much. A partial sum is written that much and read back that much, less the first visits. Where a
+mask leaves only some (row, key) tile pairs, the products become sums over the pairs that are left.
+
+Source: Dao et al. 2022, arXiv:2205.14135, theorem 2 (the attention case); Dao 2023, arXiv:2307.08691, section 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import sympy as sp
+
+from derive.cost import Move, Moves, Unit, added
+from derive.coverage import Coverage, coverage
+from derive.einsum import Tensor
+from derive.graph import Graph
+from derive.schedule import Kernel, Loop, Schedule
+
+
+def traffic(schedule: Schedule) -> Moves:
+    """Elements read and written by each tensor, over all kernels.
+
+    Returns:
+        Moves in elements, as the SMs see them: every tile load counts, whatever the cache serves.
+    """
+    return added((kernel_traffic(schedule, kernel) for kernel in schedule.kernels), Unit.ELEMENT)
+
+
+@lru_cache(maxsize=256)
+def kernel_traffic(schedule: Schedule, kernel: Kernel) -> Moves:
+    """Elements read and written by each tensor in one kernel."""
+    met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+    moves: dict[str, Move] = {}
+    for tensor in schedule.inputs_of(kernel):
+        moves[tensor.name] = Move(read=_by_case(kernel, tensor, lambda p, t=tensor: _visits(p, t, met)))
+    leaves = {t.name for t in schedule.outputs_of(kernel)}
+    for tensor in (*schedule.internals_of(kernel), *schedule.outputs_of(kernel)):
+        move = _result(schedule, kernel, tensor, met, leaves=tensor.name in leaves)
+        if move.read != 0 or move.write != 0:
+            moves[tensor.name] = move
+    return Moves(moves, Unit.ELEMENT)
+
+
+def compulsory(graph: Graph) -> Moves:
+    """Inputs read once and outputs written once: what any schedule must move, the mask taken into account.
+
+    A key that no query sees need not be read, nor a query that sees no key; every output row is written.
+    """
+    moves = {t.name: Move(read=sp.Mul(*(_touched(graph, i.name, i.extent) for i in t.indices))) for t in graph.inputs}
+    moves |= {name: Move(write=graph.tensors[name].size) for name in graph.outputs}
+    return Moves(moves, Unit.ELEMENT)
+
+
+def _touched(graph: Graph, index: str, extent: sp.Expr) -> sp.Expr:
+    mask = graph.mask
+    if mask is None or index not in (mask.row, mask.column):
+        return extent
+    return mask.rows_touched if index == mask.row else mask.keys_touched
+
+
+def first_touch(kernel: Kernel, tensor: Tensor, met: Coverage | None) -> sp.Expr:
+    """Elements of *tensor* that *kernel* touches at all, in whole tiles, each counted once."""
+    return _elements(kernel.loops, tensor, met, once=True)
+
+
+def is_accumulator(schedule: Schedule, kernel: Kernel, tensor: Tensor) -> bool:
+    """Whether *tensor* is a sum or maximum over an index that *kernel* runs over tile by tile."""
+    return any(_reduces(schedule, tensor, loop) for loop in kernel.sequential)
+
+
+def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | None, *, leaves: bool) -> Move:
+    """What *kernel* moves of a tensor it defines: a finished result once, a partial sum at every visit."""
+    once = first_touch(kernel, tensor, met)
+    stays = leaves or (kernel.in_memory and not finished_in_place(schedule, kernel, tensor))
+
+    def partial(prefix: tuple[Loop, ...]) -> bool:
+        return any(_reduces(schedule, tensor, loop) for loop in prefix if not loop.grid)
+
+    def read(prefix: tuple[Loop, ...]) -> sp.Expr:
+        if not partial(prefix):
+            return sp.Integer(0)
+        return _visits(prefix, tensor, met) - (0 if kernel.in_memory else once)
+
+    def write(prefix: tuple[Loop, ...]) -> sp.Expr:
+        if not partial(prefix):
+            return tensor.size if leaves else sp.Integer(0)
+        return _visits(prefix, tensor, met) + (tensor.size - once if stays else -once)
+
+    return Move(_by_case(kernel, tensor, read), _by_case(kernel, tensor, write))
+
+
+def finished_in_place(schedule: Schedule, kernel: Kernel, tensor: Tensor) -> bool:
+    """Whether the last visit writes a result computed from *tensor* in its stead, as O = U / l takes the place of U."""
+    finished = {t.name for t in schedule.outputs_of(kernel) if t.indices == tensor.indices}
+    return any(e.output.name in finished for e in schedule.graph.readers.get(tensor.name, ()))
+
+
+def _reduces(schedule: Schedule, tensor: Tensor, loop: Loop) -> bool:
+    """Whether *loop* runs over an index that *tensor* is reduced over."""
+    producer = schedule.graph.producers.get(tensor.name)
+    return producer is not None and any(i in producer.reduced for i in loop.indices)
+
+
+def _by_case(kernel: Kernel, tensor: Tensor, amount: Callable[[tuple[Loop, ...]], sp.Expr]) -> sp.Expr:
+    """*amount* of the prefix of *tensor*, which depends on which of the loops that carry it have more than one trip."""
+    carriers = [loop for loop in kernel.sequential if loop.carried_by(tensor)]
+    cases = [(amount(kernel.grid), sp.true)]
+    for loop in carriers:  # outermost first, so that the innermost ends up deciding first
+        longer = amount(kernel.loops[: kernel.loops.index(loop) + 1])
+        if longer != cases[0][0]:
+            cases.insert(0, (longer, loop.extent > loop.tile))
+    return cases[0][0] if len(cases) == 1 else sp.Piecewise(*cases)
+
+
+def _visits(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None) -> sp.Expr:
+    """Elements of *tensor* brought in, over all iterations of *prefix*."""
+    return _elements(prefix, tensor, met, once=False)
+
+
+def _elements(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None, *, once: bool) -> sp.Expr:
+    """Elements of one tile of *tensor*, summed over the iterations of *prefix*; *once* counts no tile twice."""
+    repeats: sp.Expr = sp.Integer(1)
+    coupled = (met.rows, met.keys) if met is not None else ()
+    for loop in prefix:
+        if loop not in coupled and not loop.carried_by(tensor) and not once:
+            repeats *= loop.trips
+    if met is None:
+        return tensor.size * repeats
+    rows_vary, keys_vary = (loop in prefix and not once for loop in coupled)
+    if met.keys.carried_by(tensor):
+        keys = met.key_rows if rows_vary else met.key_rows_once
+        return tensor.size / met.keys.extent * repeats * keys
+    if met.rows.carried_by(tensor):
+        rows = met.query_rows if keys_vary else met.query_rows_once
+        return tensor.size / met.rows.extent * repeats * rows
+    return tensor.size * repeats * (met.tiles if rows_vary and keys_vary else 1)

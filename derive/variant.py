@@ -1,0 +1,86 @@
+"""A variant of attention: its cascade in Einsum notation, and what may be left unsaid about its sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from derive.errors import nearest
+from derive.graph import Graph
+from derive.mask import Mask, causal
+from derive.notation import cascade
+from derive.symbols import B, b, b_kv, b_p, b_s, d, d_v, h, h_k
+
+MASKS = ("full", "causal", "causal-tl")
+"""Names of the masks a variant takes."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What a file in ``derive/attention`` holds.
+
+    Attributes:
+        name: what a person types.
+        says: one sentence on what it is.
+        text: its cascade, one Einsum a line.
+        extents: the extent of each index.
+        reference: where it was published.
+        defaults: the value of a symbol that is not given, perhaps in other symbols.
+        divides: (divisor, dividend) pairs of symbols that must divide.
+        outputs: what it must leave in memory.
+    """
+
+    name: str
+    says: str
+    text: str
+    extents: Mapping[str, sp.Expr]
+    reference: str
+    defaults: Mapping[sp.Symbol, sp.Expr] = field(
+        default_factory=lambda: {d_v: d, h_k: h, h: sp.Integer(1), B: sp.Integer(1)}
+    )
+    divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
+    outputs: tuple[str, ...] = ("O",)
+
+    def graph(self, mask: str = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
+        """Its cascade under *mask*.
+
+        Args:
+            mask: one of ``MASKS``.
+            given: symbols to keep although they have a default; every other default is put in. ``None`` keeps all.
+
+        Raises:
+            UnknownNameError: no mask has this name.
+        """
+        extents = {name: self._with_defaults(e, given) for name, e in self.extents.items()}
+        return cascade(
+            self.text,
+            extents,
+            outputs=self.outputs,
+            width=b,
+            widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p},
+            mask=_mask(mask, extents),
+        )
+
+    @property
+    def symbols(self) -> frozenset[sp.Symbol]:
+        """The sizes it is written in."""
+        return frozenset(s for extent in self.extents.values() for s in extent.free_symbols)
+
+    def _with_defaults(self, extent: sp.Expr, given: Collection[sp.Symbol] | None) -> sp.Expr:
+        if given is None:
+            return extent
+        for symbol, default in self.defaults.items():  # in order: h_k falls back to h, h to 1
+            if symbol not in given:
+                extent = extent.subs(symbol, default)
+        return extent
+
+
+def _mask(name: str, extents: Mapping[str, sp.Expr]) -> Mask | None:
+    if name == "full":
+        return None
+    if name not in MASKS:
+        raise nearest("mask", name, MASKS)
+    align = "top-left" if name == "causal-tl" else "bottom-right"
+    return causal(extents["q"], extents["k"], align=align)

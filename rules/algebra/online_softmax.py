@@ -1,0 +1,121 @@
+r"""Let the sums of exponentials follow the running maximum: (m, l, U) is a monoid, so all three stream in one pass.
+
+    (m1, a1) + (m2, a2)  =  (m, a1 exp(m1 - m) + a2 exp(m2 - m)),    m = max(m1, m2)
+
+for a = l and for a = U: each partial sum is held relative to the maximum seen so far, and repaired when that rises.
+
+Precondition  the shifted scores are only exponentiated; the exponentials are only summed over k; the maximum is read by the
+              shift alone.
+Proof         + above is associative and commutative with unit (-inf, 0), since exp(x - m1) exp(m1 - m) = exp(x - m);
+              summing (s_k, v_k) with it gives (max s, sum_k exp(s_k - max s) v_k).
+Effect        passes over k go from 2 to 1; each trip adds one exponential a row and one product an accumulated element.
+              In floating point each rescaling rounds once more, so the relative error grows by at most one unit in the last
+              place a trip.
+Reference     Milakov & Gimelshein 2018, arXiv:1805.02867, algorithm 3; Dao et al. 2022, arXiv:2205.14135, section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from derive.einsum import Einsum, Index, Map, Reduce, Tensor
+from derive.graph import Graph
+from derive.rewrite import Precondition, Rule
+from derive.symbols import N_k, N_q, b, b_l, b_s, d_v
+
+Match = tuple[Einsum, Einsum, Einsum, tuple[Einsum, ...]]
+
+
+def shape(graph: Graph) -> Iterator[Match]:
+    """(maximum, shift, exponential, sums): sums of exp(S - m) with m the maximum of S over the same index."""
+    for maximum in graph.einsums:
+        if maximum.reduce is not Reduce.MAX:
+            continue
+        for shift in graph.readers.get(maximum.output.name, ()):
+            if shift.map is not Map.SUB or shift.inputs != (maximum.inputs[0], maximum.output):
+                continue
+            for exponential in graph.readers.get(shift.output.name, ()):
+                readers = graph.readers.get(exponential.output.name, ())
+                sums = tuple(e for e in readers if e.reduce is Reduce.SUM and set(maximum.reduced) & set(e.reduced))
+                if exponential.map is Map.EXP and any(e.rescale is None for e in sums):
+                    yield maximum, shift, exponential, sums
+
+
+def rewrite(graph: Graph, match: Match) -> Graph:
+    """Rescale each sum by the running maximum."""
+    maximum, _, _, sums = match
+    for e in sums:
+        graph = graph.replace((e,), (replace(e, rescale=maximum.output.name),))
+    return graph
+
+
+def _shift_is_only_exponentiated(graph: Graph, match: Match) -> bool:
+    _, shift, exponential, _ = match
+    return graph.readers[shift.output.name] == (exponential,) and shift.output.name not in graph.outputs
+
+
+def _exponential_is_only_summed(graph: Graph, match: Match) -> bool:
+    _, _, exponential, sums = match
+    return graph.readers[exponential.output.name] == sums and exponential.output.name not in graph.outputs
+
+
+def _maximum_only_shifts(graph: Graph, match: Match) -> bool:
+    maximum, shift, _, _ = match
+    others = (e for e in graph.readers[maximum.output.name] if e != shift)
+    return not any(set(maximum.reduced) & set(e.space) for e in others)
+
+
+def _graph(*, quotient: bool = False, shifted_sum: bool = False, centred: bool = False) -> Graph:
+    """l and U from exp(S - m); the flags add a reader that needs the final m or l before the pass is over."""
+    q, k, e = Index("q", N_q), Index("k", N_k), Index("e", d_v)
+    s, v = Tensor("S", (q, k), b_s), Tensor("V", (k, e), b)
+    m, low = Tensor("m", (q,), b_l), Tensor("l", (q,), b_l)
+    x, ex = Tensor("X", (q, k), b_s), Tensor("E", (q, k), b_s)
+    u, o = Tensor("U_O", (q, e), b), Tensor("O", (q, e), b)
+    einsums = [
+        Einsum(m, (s,), Map.COPY, Reduce.MAX),
+        Einsum(x, (s, m), Map.SUB),
+        Einsum(ex, (x,), Map.EXP),
+        Einsum(low, (ex,), Map.COPY, Reduce.SUM),
+        Einsum(u, (ex, v), Map.MUL, Reduce.SUM),
+        Einsum(o, (u, low), Map.DIV),
+    ]
+    outputs = ["O"]
+    if quotient:
+        einsums.append(Einsum(Tensor("P", (q, k), b_s), (ex, low), Map.DIV))
+        outputs.append("P")
+    if shifted_sum:
+        einsums.append(Einsum(Tensor("c1", (q,), b_l), (x,), Map.COPY, Reduce.SUM))
+        outputs.append("c1")
+    if centred:
+        einsums.append(Einsum(Tensor("c2", (q,), b_l), (s, m), Map.MUL, Reduce.SUM))
+        outputs.append("c2")
+    return Graph(tuple(einsums), tuple(outputs))
+
+
+RULE = Rule(
+    name="online-softmax",
+    claim="l and U are held relative to the running maximum and rescaled when it rises, so one pass over k is enough",
+    reference="arXiv:1805.02867, algorithm 3; arXiv:2205.14135, section 3.1",
+    shape=shape,
+    preconditions=(
+        Precondition(
+            says="the shifted scores are only exponentiated",
+            holds=_shift_is_only_exponentiated,
+            counterexample=lambda: _graph(shifted_sum=True),
+        ),
+        Precondition(
+            says="the exponentials are only summed over k (the division has been deferred)",
+            holds=_exponential_is_only_summed,
+            counterexample=lambda: _graph(quotient=True),
+        ),
+        Precondition(
+            says="while k runs, the maximum is read by the shift alone",
+            holds=_maximum_only_shifts,
+            counterexample=lambda: _graph(centred=True),
+        ),
+    ),
+    rewrite=rewrite,
+    example=_graph,
+)

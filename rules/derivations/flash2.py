@@ -1,0 +1,26 @@
+"""FlashAttention-2: query tiles on the grid, keys streamed inside; O is written once."""
+
+import sympy as sp
+
+from derive.rewrite import WherePossible
+from derive.symbols import B_c, B_r
+from rules.algebra import defer_division, online_softmax, share_heads, split_softmax
+from rules.plan import Plan
+from rules.schedule import fuse, keep_resident, launch, skip_masked, tile
+
+PLAN = Plan(
+    name="flash2",
+    says="one kernel, a CTA for each query tile that streams all of K and V: O is written once, K and V are read T_r times",
+    reference="Dao 2023, arXiv:2307.08691, section 3",
+    algebra=(WherePossible(share_heads.RULE), split_softmax.RULE, defer_division.RULE, online_softmax.RULE),
+    schedule=(
+        fuse.ALL,
+        tile.QUERIES,
+        launch.QUERIES,
+        tile.KEYS,
+        launch.HEADS,
+        WherePossible(skip_masked.RULE),
+        WherePossible(keep_resident.FORWARD),
+    ),
+    tiles={B_r: sp.Integer(128), B_c: sp.Integer(128)},
+)

@@ -1,0 +1,66 @@
+"""A named derivation: which rules, in which order, and the tiles it is usually run with. Nothing in it is a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import sympy as sp
+
+from derive.graph import Graph
+from derive.rewrite import Derivation, Rule, WherePossible, deduce
+from derive.schedule import Schedule
+from derive.symbols import n_L2
+
+AlgebraRules = tuple[Rule[Graph] | WherePossible[Graph], ...]
+ScheduleRules = tuple[Rule[Schedule] | WherePossible[Schedule], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a file in ``rules/derivations`` holds.
+
+    Attributes:
+        name: what a person types.
+        says: one sentence on what it is.
+        reference: where it was published.
+        algebra: rules on the graph.
+        schedule: rules on the schedule; the last is the cache's.
+        tiles: tile sizes used for numbers when none are given, perhaps in other symbols.
+    """
+
+    name: str
+    says: str
+    reference: str
+    algebra: AlgebraRules
+    schedule: ScheduleRules
+    tiles: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+
+    def derive(self, graph: Graph) -> Derivation:
+        """The derivation of *graph*.
+
+        Raises:
+            PreconditionError: a rule does not apply.
+        """
+        return deduce(self.name, graph, self.algebra, self.schedule)
+
+    def ordered(self, *, order: str = "head", sawtooth: bool = False, private_caches: bool = False) -> Plan:
+        """The plan with another grid order, sweep or cache.
+
+        Args:
+            order: ``head`` keeps heads outermost in the grid, ``query`` puts query tiles outermost.
+            sawtooth: whether odd waves sweep the keys backwards.
+            private_caches: whether there are n_L2 caches, each with a copy of what its CTAs read.
+        """
+        from rules.schedule.interchange import QUERIES_OUTSIDE_HEADS
+        from rules.schedule.keep_resident import FORWARD, keep_resident
+
+        caches = n_L2 if private_caches else sp.Integer(1)
+        changed = sawtooth or private_caches
+        rules: list[Rule[Schedule] | WherePossible[Schedule]] = []
+        for rule in self.schedule:
+            last = isinstance(rule, WherePossible) and rule.rule is FORWARD
+            if last and order == "query":
+                rules.append(WherePossible(QUERIES_OUTSIDE_HEADS))
+            rules.append(WherePossible(keep_resident(sawtooth=sawtooth, caches=caches)) if last and changed else rule)
+        return replace(self, schedule=tuple(rules))

@@ -1,0 +1,57 @@
+"""Small schedules that the schedule rules use as examples and counterexamples."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.attention.gqa import VARIANT as GQA
+from derive.attention.mha import VARIANT as MHA
+from derive.graph import Graph
+from derive.rewrite import apply_once
+from derive.schedule import Kernel, Loop, Schedule
+from derive.symbols import B_c, B_r
+from rules.algebra import defer_division, online_softmax, split_softmax
+
+
+def streaming(mask: str = "full", *, grouped: bool = False) -> Graph:
+    """Attention that needs one pass over k."""
+    return _after(_attention(mask, grouped), split_softmax, defer_division, online_softmax)
+
+
+def two_pass(mask: str = "full") -> Graph:
+    """Attention with the division deferred: two passes over k."""
+    return _after(_attention(mask), split_softmax, defer_division)
+
+
+def three_pass(mask: str = "full") -> Graph:
+    """Attention with the softmax opened: three passes over k."""
+    return _after(_attention(mask), split_softmax)
+
+
+def _attention(mask: str, grouped: bool = False) -> Graph:
+    return (GQA if grouped else MHA).graph(mask)
+
+
+def _after(graph: Graph, *modules: object) -> Graph:
+    for module in modules:
+        graph = apply_once(module.RULE, graph).after  # type: ignore[attr-defined]
+    return graph
+
+
+def fused(graph: Graph, *loops: Loop) -> Schedule:
+    """All of *graph* in one kernel with *loops*."""
+    return Schedule(graph, (Kernel(tuple(e.output.name for e in graph.einsums), loops),))
+
+
+def loop(graph: Graph, name: str, *, grid: bool = False) -> Loop:
+    """A loop over one index: queries by B_r, keys by B_c, anything else one at a time."""
+    tile = {"q": B_r, "k": B_c}.get(name, sp.Integer(1))
+    return Loop((graph.indices[name],), tile, grid)
+
+
+def flash(mask: str = "full", *, grouped: bool = False) -> Schedule:
+    """One kernel, heads and query tiles on the grid, keys streamed."""
+    graph = streaming(mask, grouped=grouped)
+    heads = ("b", "g", "r") if grouped else ("b", "h")
+    grid = (loop(graph, name, grid=True) for name in (*heads, "q"))
+    return fused(graph, *grid, loop(graph, "k"))

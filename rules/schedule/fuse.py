@@ -1,0 +1,114 @@
+"""Put consecutive kernels into one, so that what passes between them stays on chip.
+
+    kernel A writes T; kernel B reads T   =   kernel A, B: T never leaves the SM unless something else reads it
+
+Precondition  no kernel of the run has loops yet: merging then changes no order of points.
+Proof         the merged kernel runs the same Einsums in the same order; a tensor read elsewhere is still written.
+Effect        each intermediate private to the run saves one write and one read of itself.
+Reference     Dao et al. 2022, arXiv:2205.14135, section 3.1 (kernel fusion).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from derive.einsum import Einsum
+from derive.flops import is_contraction
+from derive.graph import Graph
+from derive.rewrite import Precondition, Rule
+from derive.schedule import Kernel, Schedule, lift
+from rules.schedule.examples import loop, streaming, three_pass
+
+Match = tuple[Kernel, ...]
+
+
+def rewrite(schedule: Schedule, match: Match) -> Schedule:
+    """One kernel for the whole run."""
+    names = tuple(name for kernel in match for name in kernel.einsums)
+    return schedule.replace(match, Kernel(names))
+
+
+def _untiled(schedule: Schedule, match: Match) -> bool:
+    return not any(kernel.loops for kernel in match)
+
+
+def _everything(schedule: Schedule) -> Iterator[Match]:
+    if len(schedule.kernels) > 1:
+        yield schedule.kernels
+
+
+def _around_contractions(schedule: Schedule) -> Iterator[Match]:
+    """Runs of two or more kernels without a matrix product, longest first."""
+    run: list[Kernel] = []
+    for kernel in (*schedule.kernels, None):
+        if kernel is not None and not any(is_contraction(e) for e in schedule.nodes(kernel)):
+            run.append(kernel)
+            continue
+        if len(run) > 1:
+            yield tuple(run)
+        run = []
+
+
+def _prologues(schedule: Schedule) -> Iterator[Match]:
+    """A pointwise kernel on an input, and the matrix product right after it that alone reads its result."""
+    for first, second in zip(schedule.kernels, schedule.kernels[1:], strict=False):
+        node, product = schedule.nodes(first)[-1], schedule.nodes(second)[0]
+        reads_inputs_only = all(t in schedule.graph.inputs for t in node.inputs if t.indices)
+        alone = schedule.graph.readers.get(node.output.name) == (product,)
+        if len(first.einsums) == 1 and _pointwise(node) and is_contraction(product) and reads_inputs_only and alone:
+            yield first, second
+
+
+def _pointwise(einsum: Einsum) -> bool:
+    return not einsum.reduced
+
+
+def _rule(name: str, claim: str, shape: Callable[[Schedule], Iterator[Match]], graph: Callable[[], Graph], tiled: str) -> (
+    Rule[Schedule]
+):
+    return Rule(
+        name=name,
+        claim=claim,
+        reference="arXiv:2205.14135, section 3.1",
+        shape=shape,
+        preconditions=(
+            Precondition(
+                says="no kernel of the run has loops yet, so merging changes no order of points",
+                holds=_untiled,
+                counterexample=lambda: _with_loop(lift(graph()), tiled, "q"),
+            ),
+        ),
+        rewrite=rewrite,
+        example=lambda: lift(graph()),
+    )
+
+
+def _with_loop(schedule: Schedule, name: str, index: str) -> Schedule:
+    """*schedule* with the kernel that defines *name* tiled over *index*."""
+    kernel = schedule.kernel_of[name]
+    return schedule.replace((kernel,), Kernel(kernel.einsums, (loop(schedule.graph, index),)))
+
+
+ALL = _rule(
+    "fuse",
+    "everything runs in one kernel, so no intermediate leaves the SM",
+    _everything,
+    streaming,
+    "S",
+)
+BETWEEN_PRODUCTS = _rule(
+    "fuse-between-products",
+    "the operations between two matrix products run in one kernel that holds a row of scores",
+    _around_contractions,
+    three_pass,
+    "X",
+)
+PROLOGUE = _rule(
+    "fuse-prologue",
+    "a pointwise operation on an input runs inside the matrix product that reads it",
+    _prologues,
+    three_pass,
+    "Qs",
+)
+RULES = (ALL, BETWEEN_PRODUCTS, PROLOGUE)
+

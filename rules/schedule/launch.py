@@ -1,0 +1,132 @@
+"""Give each trip of a loop to a CTA of its own.
+
+    for t in 0..T: body(t)   =   grid t in 0..T: body(t), in any order and at once
+
+Precondition  every Einsum of the kernel carries the index, so that no two trips meet in one result.
+Proof         trips then read inputs and write disjoint parts of every result: they commute.
+Effect        T CTAs instead of T trips; each has a fast memory of its own, so nothing is kept from trip to trip.
+Reference     Dao 2023, arXiv:2307.08691, section 3.2 (parallelism over the sequence length).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sympy as sp
+
+from derive.einsum import Index
+from derive.graph import Graph
+from derive.notation import cascade
+from derive.rewrite import Precondition, Rule
+from derive.schedule import Kernel, Loop, Schedule
+from derive.symbols import N_k, N_q, b, h
+from rules.schedule.examples import fused, loop, streaming
+
+Match = tuple[Kernel, tuple[Index, ...]]
+
+
+def parallel_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
+    """Indices that every Einsum of *kernel* carries in its result, outermost first."""
+    nodes = schedule.nodes(kernel)
+    return tuple(i for i in nodes[-1].output.indices if all(i in e.output.indices for e in nodes))
+
+
+def launch_loop(index: str) -> Rule[Schedule]:
+    """The rule that puts the sequential loop over *index* on the grid, innermost there."""
+
+    def shape(schedule: Schedule) -> Iterator[Kernel]:
+        for kernel in schedule.kernels:
+            found = kernel.loop_of(index)
+            if found is not None and not found.grid:
+                yield kernel
+
+    def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
+        moved = kernel.loop_of(index)
+        assert moved is not None
+        rest = tuple(x for x in kernel.sequential if x is not moved)
+        grid = (*kernel.grid, Loop(moved.indices, moved.tile, grid=True))
+        return schedule.replace((kernel,), kernel.with_(loops=(*grid, *rest)))
+
+    def independent(schedule: Schedule, kernel: Kernel) -> bool:
+        return index in {i.name for i in parallel_indices(schedule, kernel)}
+
+    return Rule(
+        name="launch",
+        claim=f"each tile of {index} is a CTA of its own",
+        reference="arXiv:2307.08691, section 3.2",
+        shape=shape,
+        preconditions=(
+            Precondition(
+                says=f"every Einsum of the kernel carries {index}, so that no two CTAs meet in one result",
+                holds=independent,
+                counterexample=lambda: fused(_reduced_over(index), loop(_reduced_over(index), index)),
+            ),
+        ),
+        rewrite=rewrite,
+        example=lambda: fused(streaming(), loop(streaming(), index)),
+        options=index,
+    )
+
+
+def _reduced_over(index: str) -> Graph:
+    """A column sum or a row sum: its result does not carry *index*."""
+    kept = "k" if index == "q" else "q"
+    return cascade(f"l[{kept}] = sum[{index}] S[q,k]", {"q": N_q, "k": N_k}, outputs=("l",), width=b)
+
+
+def _heads(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
+    """Indices of the kernel's result that stand before the queries and have no loop yet."""
+    found = []
+    for index in schedule.nodes(kernel)[-1].output.indices:
+        if index.name == "q":
+            return tuple(found)
+        if kernel.loop_of(index.name) is None:
+            found.append(index)
+    return ()
+
+
+def _shape_heads(schedule: Schedule) -> Iterator[Match]:
+    for kernel in schedule.kernels:
+        if kernel.loops and (found := _heads(schedule, kernel)):
+            yield kernel, found
+
+
+def _rewrite_heads(schedule: Schedule, match: Match) -> Schedule:
+    kernel, indices = match
+    loops = tuple(Loop((i,), sp.Integer(1), grid=True) for i in indices)
+    return schedule.replace((kernel,), kernel.with_(loops=(*loops, *kernel.loops)))
+
+
+def _heads_are_independent(schedule: Schedule, match: Match) -> bool:
+    kernel, indices = match
+    return set(indices) <= set(parallel_indices(schedule, kernel))
+
+
+def _mixed_heads() -> Schedule:
+    """Scores shifted by their maximum over the heads: one head's result needs the others'."""
+    text = """
+        m[q] = max[h] S[h,q]
+        X[h,q] = S[h,q] - m[q]
+    """
+    graph = cascade(text, {"h": h, "q": N_q}, outputs=("X",), width=b)
+    return fused(graph, loop(graph, "q"))
+
+
+HEADS: Rule[Schedule] = Rule(
+    name="launch-heads",
+    claim="each head of each sequence is run by CTAs of its own, heads outermost in the grid",
+    reference="arXiv:2205.14135, section 3.1",
+    shape=_shape_heads,
+    preconditions=(
+        Precondition(
+            says="every Einsum of the kernel carries the head, so that no head needs another's result",
+            holds=_heads_are_independent,
+            counterexample=lambda: _mixed_heads(),
+        ),
+    ),
+    rewrite=_rewrite_heads,
+    example=lambda: fused(streaming(), loop(streaming(), "q"), loop(streaming(), "k")),
+)
+QUERIES = launch_loop("q")
+RULES = (QUERIES, HEADS)
+

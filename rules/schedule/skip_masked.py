@@ -1,0 +1,81 @@
+"""Never load a tile that the mask empties.
+
+    for (q tile, k tile): body   =   for (q tile, k tile) with a kept pair: body
+
+Precondition  every Einsum that runs over k runs over kept pairs only; nothing that carries both q and k leaves the kernel.
+Proof         a tile without a kept pair adds no point to any reduction: (max of nothing, sum of nothing) is the unit.
+Effect        key tiles met fall from T_r T_c to those that a kept pair touches: T (T + 1)/2 for a causal square.
+Reference     Dao 2023, arXiv:2307.08691, section 3.1 (causal masking).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from derive.einsum import Einsum, Map, Reduce, Tensor
+from derive.graph import Graph
+from derive.rewrite import Precondition, Rule
+from derive.schedule import Kernel, Schedule
+from rules.schedule.examples import flash, fused, loop, streaming
+
+
+def shape(schedule: Schedule) -> Iterator[Kernel]:
+    """Kernels that tile both indices of a mask and do not skip yet."""
+    mask = schedule.graph.mask
+    for kernel in schedule.kernels if mask is not None else ():
+        tiled = kernel.loop_of(mask.row) is not None and kernel.loop_of(mask.column) is not None
+        if tiled and not kernel.skips_masked:
+            yield kernel
+
+
+def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
+    """Mark the kernel."""
+    return schedule.replace((kernel,), kernel.with_(skips_masked=True))
+
+
+def _only_kept_pairs(schedule: Schedule, kernel: Kernel) -> bool:
+    column = schedule.graph.mask.column
+    over_keys = (e for e in schedule.nodes(kernel) if column in {i.name for i in e.space})
+    return all(e.domain is not None for e in over_keys)
+
+
+def _nothing_left_unwritten(schedule: Schedule, kernel: Kernel) -> bool:
+    mask = schedule.graph.mask
+    return not any({mask.row, mask.column} <= {i.name for i in t.indices} for t in schedule.outputs_of(kernel))
+
+
+def _causal(*, unmasked_sum: bool = False, scores_leave: bool = False) -> Schedule:
+    """Causal attention in one kernel; the flags break one clause each."""
+    graph = streaming("causal")
+    if unmasked_sum:
+        values = graph.tensors["V"]
+        total = Tensor("V_sum", (*values.indices[:2], graph.indices["q"], values.indices[-1]), values.width)
+        weight = Tensor("W", (*values.indices[:2], graph.indices["q"], values.indices[2]), values.width)
+        extra = Einsum(total, (weight, values), Map.MUL, Reduce.SUM)
+        graph = Graph((extra, *graph.einsums), (*graph.outputs, "V_sum"))
+    if scores_leave:
+        graph = Graph(graph.einsums, ("S", *graph.outputs))
+    grid = (loop(graph, name, grid=True) for name in ("b", "h", "q"))
+    return fused(graph, *grid, loop(graph, "k"))
+
+
+RULE: Rule[Schedule] = Rule(
+    name="skip-masked-tiles",
+    claim="tiles without a kept pair are not loaded",
+    reference="arXiv:2307.08691, section 3.1",
+    shape=shape,
+    preconditions=(
+        Precondition(
+            says="every Einsum that runs over k runs over kept pairs only",
+            holds=_only_kept_pairs,
+            counterexample=lambda: _causal(unmasked_sum=True),
+        ),
+        Precondition(
+            says="nothing that carries both q and k leaves the kernel",
+            holds=_nothing_left_unwritten,
+            counterexample=lambda: _causal(scores_leave=True),
+        ),
+    ),
+    rewrite=rewrite,
+    example=lambda: flash("causal"),
+)
