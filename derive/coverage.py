@@ -47,7 +47,8 @@ class Coverage:
         return self.mask.begin(self._query(i * self.rows.tile))
 
     def _end(self, i: sp.Expr) -> sp.Expr:
-        past_last_row = least((i + 1) * self.rows.tile, self.rows.extent)
+        last_tile = i == self.rows.trips - 1
+        past_last_row = self.rows.extent if last_tile else least((i + 1) * self.rows.tile, self.rows.extent)
         return self.mask.end(self._query(past_last_row - 1))
 
     def tiles_of(self, i: sp.Expr) -> sp.Expr:
@@ -59,7 +60,7 @@ class Coverage:
 
     def keys_of(self, i: sp.Expr) -> sp.Expr:
         """Key rows in the tiles that row tile *i* meets."""
-        past = least(self.keys.tile * sp.ceiling(self._end(i) / self.keys.tile), self.keys.extent)
+        past = self._whole_tiles(self._end(i))
         if self.mask.first is None:
             return past
         return most(past - self.keys.tile * sp.floor(self._begin(i) / self.keys.tile), sp.Integer(0))
@@ -81,17 +82,25 @@ class Coverage:
 
     @cached_property
     def query_rows_once(self) -> sp.Expr:
-        """Query rows in row tiles that meet any key tile."""
+        """Query rows in row tiles that meet any key tile; rows that see no key stand first when only the end is bounded."""
+        if self.mask.first is None:
+            blind = self.mask.rows_blind_above * self._heads
+            return self.rows.extent - self.rows.tile * sp.floor(blind / self.rows.tile)
         return self._rows_weighted(lambda i: least(self.tiles_of(i), sp.Integer(1)))
 
     @cached_property
     def key_rows_once(self) -> sp.Expr:
         """Key rows that some row tile meets; the bounds rise with i, so the first and the last row tile tell."""
-        last = self.rows.trips - 1
-        past = least(self.keys.tile * sp.ceiling(self._end(last) / self.keys.tile), self.keys.extent)
+        past = self._whole_tiles(self._end(self.rows.trips - 1))
         if self.mask.first is None:
             return past
         return most(past - self.keys.tile * sp.floor(self._begin(sp.Integer(0)) / self.keys.tile), sp.Integer(0))
+
+    def _whole_tiles(self, end: sp.Expr) -> sp.Expr:
+        """Key rows up to the end of the tile that key *end* - 1 lies in."""
+        if end == self.keys.extent:
+            return end
+        return least(self.keys.tile * sp.ceiling(end / self.keys.tile), self.keys.extent)
 
     def _over_rows(self, summand: sp.Expr) -> sp.Expr:
         return sp.Sum(summand, (I, 0, self.rows.trips - 1))

@@ -56,7 +56,8 @@ class InfeasibleError(DeriveError):
 def nearest(kind: str, name: str, known: Iterable[str], command: str = "") -> UnknownNameError:
     """The error for an unknown *name*, with the nearest known one and the way to list them all."""
     known = tuple(known)
-    close = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    close = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    close.sort(key=lambda found: sorted(found) != sorted(name.lower()))  # swapped letters are the likeliest slip
     hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}."
     listing = f" (`{command}` lists them)" if command else ""
     return UnknownNameError(f"there is no {kind} {name!r}; {hint}{listing}")

@@ -1,7 +1,7 @@
 """Minimum and maximum of two extents, simplified by the sign of their difference alone.
 
-SymPy's own constructors look for connections between all arguments by factoring; on the bounds of a mask that took most of
-the time of a derivation and found nothing that the sign of the difference does not tell.
+SymPy's own constructors look for connections between all arguments by factoring, and its assumptions ask every question
+they know; on the bounds of a mask that took most of the time of a derivation and found nothing more than this.
 """
 
 from __future__ import annotations
@@ -12,14 +12,42 @@ import sympy as sp
 def least(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     """The smaller of *a* and *b*, one of them where their difference has a known sign."""
     difference = sp.expand(a - b)
-    if difference.is_nonnegative:
+    if floor_of(difference) >= 0:
         return b
-    return a if difference.is_nonpositive else sp.Min(a, b, evaluate=False)
+    return a if floor_of(-difference) >= 0 else sp.Min(a, b, evaluate=False)
 
 
 def most(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     """The larger of *a* and *b*, one of them where their difference has a known sign."""
     difference = sp.expand(a - b)
-    if difference.is_nonnegative:
+    if floor_of(difference) >= 0:
         return a
-    return b if difference.is_nonpositive else sp.Max(a, b, evaluate=False)
+    return b if floor_of(-difference) >= 0 else sp.Max(a, b, evaluate=False)
+
+
+def floor_of(e: sp.Expr) -> int:
+    """A whole number that *e* is never below, or -1 when none from 0 up is known: symbols are extents, at least 1 or 0."""
+    if e.is_Number:
+        return int(sp.floor(e))
+    if e.is_Symbol:
+        if not e.is_integer:
+            return 0 if e.is_nonnegative else -1
+        return 1 if e.is_positive else (0 if e.is_nonnegative else -1)
+    if e.is_Add:
+        number, rest = e.as_coeff_Add()
+        known = [floor_of(term) for term in sp.Add.make_args(rest)]
+        return -1 if min(known) < 0 else max(-1, int(sp.floor(number)) + sum(known))
+    if e.is_Mul:
+        known = [floor_of(factor) for factor in e.args]
+        product = 1
+        for each in known:
+            product *= each
+        return -1 if min(known) < 0 else product
+    if e.is_Pow:
+        return 0 if floor_of(e.base) >= 0 else -1
+    if e.func in (sp.Min, sp.Max):
+        return (min if e.func is sp.Min else max)(floor_of(x) for x in e.args)
+    if e.func is sp.ceiling:
+        inner = floor_of(e.args[0])
+        return max(inner, 1) if inner >= 0 and e.args[0].is_Mul and all(f.is_positive for f in e.args[0].args) else inner
+    return floor_of(e.args[0]) if e.func is sp.floor else -1

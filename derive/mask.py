@@ -69,11 +69,15 @@ class Mask:
     @property
     def rows_touched(self) -> sp.Expr:
         """How many queries see some key."""
-        empty_above = sp.Integer(0) if self.last is None else _clamp(-self.last.subs(ROW, 0), self.rows)
         if self.first is None:
-            return self.rows - empty_above
-        empty_below = _clamp(self.first.subs(ROW, self.rows - 1) - self.columns + 1, self.rows)
-        return most(self.rows - empty_above - empty_below, sp.Integer(0))
+            return self.rows - self.rows_blind_above
+        blind_below = _clamp(self.first.subs(ROW, self.rows - 1) - self.columns + 1, self.rows)
+        return most(self.rows - self.rows_blind_above - blind_below, sp.Integer(0))
+
+    @property
+    def rows_blind_above(self) -> sp.Expr:
+        """How many queries at the start see no key, since their last one would stand before key 0."""
+        return sp.Integer(0) if self.last is None else _clamp(-self.last.subs(ROW, 0), self.rows)
 
     def keeps(self, row: int, column: int, bounds: tuple[int | None, int | None]) -> bool:
         """Whether the pair is kept, from the definition alone; *bounds* are the numeric ends for this row."""

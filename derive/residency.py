@@ -238,15 +238,18 @@ def _where(condition: sp.Basic, amount: sp.Expr, otherwise: sp.Expr) -> sp.Expr:
 
 def _with_mask(read: sp.Expr, shared: Sharing, tensor: Tensor, met: Coverage | None) -> sp.Expr:
     """*read*, made exact for one slice under a mask: a wave reads no further than its last row tile sees."""
-    if met is None or met.mask.first is not None or len(met.rows.indices) > 1:
+    if met is None or met.mask.first is not None or len(met.rows.indices) > 1 or shared.caches != 1:
         return read
     if shared.sharers != met.rows.trips or shared.rounds != 1:
         return read
     w = dummy("w")
     last = least((w + 1) * shared.running, shared.sharers) - 1
     streamed = tensor.size / met.keys.extent * sp.Sum(met.keys_of(last), (w, 0, shared.waves - 1))
-    alone = sp.And(sp.Eq(shared.caches, 1), sp.Eq(shared.slices, 1))
-    return sp.Piecewise((streamed, sp.And(alone, shared.live_bytes > C_L2)), (read, True))
+    fits = shared.live_bytes <= C_L2
+    alone = sp.Eq(shared.slices, 1)
+    if alone == sp.true:
+        return sp.Piecewise((tensor.size / met.keys.extent * met.key_rows_once, fits), (streamed, True))
+    return sp.Piecewise((streamed, sp.And(alone, sp.Not(fits))), (read, True))
 
 
 def live_between(schedule: Schedule, tensor: Tensor, reader: Kernel) -> sp.Expr:

@@ -122,7 +122,7 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class WherePossible(Generic[Subject]):
-    """A rule that a derivation takes only where something has its shape: skipping masked tiles needs a mask."""
+    """A rule that a derivation takes wherever something has its shape, perhaps nowhere: skipping tiles needs a mask."""
 
     rule: Rule[Subject]
 
@@ -133,7 +133,7 @@ def deduce(
     algebra: tuple[Rule[Graph] | WherePossible[Graph], ...],
     schedule: tuple[Rule[Schedule] | WherePossible[Schedule], ...],
 ) -> Derivation:
-    """Apply *algebra* rules to *graph*, lift it op by op, then apply *schedule* rules, each once and in order.
+    """Apply *algebra* rules to *graph*, lift it op by op, then apply *schedule* rules, in order, each once.
 
     Raises:
         PreconditionError: a rule does not apply where it stands.
@@ -147,9 +147,11 @@ def deduce(
 def _take(rules: tuple[Rule[Subject] | WherePossible[Subject], ...], subject: Subject, steps: list[Step]) -> Subject:
     """The subject after all *rules*; each application is appended to *steps*."""
     for taken in rules:
-        rule = taken.rule if isinstance(taken, WherePossible) else taken
-        if isinstance(taken, WherePossible) and next(rule.shape(subject), None) is None:
+        if not isinstance(taken, WherePossible):
+            steps.append(apply_once(taken, subject))
+            subject = steps[-1].after  # type: ignore[assignment]
             continue
-        steps.append(apply_once(rule, subject))
-        subject = steps[-1].after  # type: ignore[assignment]
+        while next(taken.rule.shape(subject), None) is not None:
+            steps.append(apply_once(taken.rule, subject))
+            subject = steps[-1].after  # type: ignore[assignment]
     return subject

@@ -30,6 +30,7 @@ class Variant:
         defaults: the value of a symbol that is not given, perhaps in other symbols.
         divides: (divisor, dividend) pairs of symbols that must divide.
         outputs: what it must leave in memory.
+        one_sequence: whether queries and keys come from one sequence, so that N stands for both lengths.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Variant:
     )
     divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
     outputs: tuple[str, ...] = ("O",)
+    one_sequence: bool = True
 
     def graph(self, mask: str = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """Its cascade under *mask*.

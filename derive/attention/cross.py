@@ -9,4 +9,5 @@ VARIANT = replace(
     name="cross",
     says="cross attention: N_q queries attend to N_k keys of another sequence",
     reference="Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3",
+    one_sequence=False,
 )

@@ -1,0 +1,229 @@
+"""A derivation met with numbers and a machine: every quantity as a closed form, and as an exact value where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from derive.cost import Move, Moves
+from derive.errors import UnboundError
+from derive.exact import Number, holds, value
+from derive.flops import Convention, Pipe, executed, flops, rescaling
+from derive.footprint import footprint, memory_peak
+from derive.residency import Sharing, dram, live_between, sharing
+from derive.schedule import Kernel
+from derive.symbols import symbol
+from derive.traffic import compulsory, traffic
+from hardware.roofline import Work, rate, ridge, roofline
+
+if TYPE_CHECKING:
+    from derive.mask import Mask
+    from derive.rewrite import Derivation
+    from hardware.machine import Machine
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one schedule of one graph costs.
+
+    Attributes:
+        derivation: graph, steps and schedule.
+        values: value by symbol name; a symbol without one leaves what depends on it symbolic.
+        convention: how masked pairs enter the useful work.
+        machine: the machine, if one was named.
+        operand: name of the operands' element type.
+    """
+
+    derivation: Derivation
+    values: Mapping[str, Number]
+    convention: Convention = Convention.EXACT
+    machine: Machine | None = None
+    operand: str = "bf16"
+
+    @property
+    def name(self) -> str:
+        """The schedule's name."""
+        return self.derivation.name
+
+    def number(self, amount: sp.Basic) -> Number | None:
+        """The exact value of *amount*, or ``None`` while one of its symbols has none."""
+        try:
+            return value(amount, self.values)
+        except UnboundError:
+            return None
+
+    def whole(self, amount: sp.Basic) -> int | None:
+        """The value of a count; half a byte of a narrow type counts as a whole one."""
+        found = self.number(amount)
+        return None if found is None else -(-found.numerator // found.denominator)
+
+    @cached_property
+    def widths(self) -> dict[str, sp.Expr]:
+        """Bytes an element by tensor."""
+        return {name: t.width for name, t in self.derivation.schedule.graph.tensors.items()}
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def executed(self) -> dict[Pipe, sp.Expr]:
+        """Work the schedule runs, by pipe: whole tiles."""
+        return {pipe: cost.amount for pipe, cost in executed(self.derivation.schedule).items()}
+
+    @cached_property
+    def useful(self) -> dict[Pipe, sp.Expr]:
+        """Work the convention counts, by pipe."""
+        if self.convention is Convention.TILED:
+            return self.executed
+        return {pipe: cost.amount for pipe, cost in flops(self.derivation.schedule.graph, self.convention).items()}
+
+    @cached_property
+    def rescaling(self) -> dict[Pipe, sp.Expr]:
+        """Work that the online softmax adds."""
+        return {pipe: cost.amount for pipe, cost in rescaling(self.derivation.schedule).items()}
+
+    # --- bytes --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def compulsory(self) -> Moves:
+        """Bytes that any schedule must move."""
+        return compulsory(self.derivation.schedule.graph).in_bytes(self.widths)
+
+    @cached_property
+    def sm(self) -> Moves:
+        """Bytes between the cache and the SMs."""
+        return traffic(self.derivation.schedule).in_bytes(self.widths)
+
+    @cached_property
+    def dram(self) -> Moves:
+        """Bytes between HBM and the cache."""
+        return dram(self.derivation.schedule).in_bytes(self.widths)
+
+    @cached_property
+    def footprint(self) -> sp.Expr | None:
+        """Shared-memory bytes of a CTA; ``None`` when no kernel chooses tiles."""
+        found = footprint(self.derivation.schedule)
+        return None if found is None else found.amount
+
+    @cached_property
+    def memory_peak(self) -> sp.Expr:
+        """HBM bytes live at once."""
+        return memory_peak(self.derivation.schedule).amount
+
+    # --- the cache ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def sharing(self) -> tuple[Kernel, Sharing] | None:
+        """The kernel whose CTAs share slices of its inputs, and how."""
+        for kernel in self.derivation.schedule.kernels:
+            found = sharing(self.derivation.schedule, kernel)
+            if found is not None:
+                return kernel, found
+        return None
+
+    @property
+    def mask_of(self) -> Mask | None:
+        """The graph's mask."""
+        return self.derivation.start.mask
+
+    @cached_property
+    def rereads(self) -> bool:
+        """Whether a slice has more than one reader: at given numbers, or at all."""
+        if self.sharing is None:
+            return False
+        readers = self.number(self.sharing[1].sharers * self.sharing[1].rounds)
+        return readers is None or readers > 1
+
+    @cached_property
+    def handed_on(self) -> dict[str, sp.Expr]:
+        """Intermediates that one kernel writes and a later one reads, each with the bytes touched in between."""
+        schedule = self.derivation.schedule
+        found = {}
+        for kernel in schedule.kernels:
+            kept = kernel.residency.tensors if kernel.residency else ()
+            for tensor in schedule.inputs_of(kernel):
+                if tensor.name in kept and tensor.name in schedule.kernel_of:
+                    found[tensor.name] = live_between(schedule, tensor, kernel)
+        return found
+
+    @cached_property
+    def live_bytes(self) -> sp.Expr | None:
+        """Bytes that must fit the cache for nothing to be read from HBM twice."""
+        if self.sharing is not None:
+            return self.sharing[1].live_bytes
+        return sp.Max(*self.handed_on.values()) if self.handed_on else None
+
+    @cached_property
+    def fits(self) -> bool | None:
+        """Whether they fit."""
+        if self.live_bytes is None:
+            return None
+        try:
+            return holds(self.live_bytes <= symbol("C_L2"), self.values)
+        except UnboundError:
+            return None
+
+    @cached_property
+    def hit_rate(self) -> float | None:
+        """L2 hits over the SMs' L2 requests, writes counted as hits."""
+        requests, misses = self.number(self.sm.total.amount), self.number(self.dram.read.amount)
+        return None if requests is None or misses is None else float(1 - misses / requests)
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def intensity(self) -> Number | None:
+        """Useful matrix FLOP a byte of HBM traffic."""
+        work, moved = self.number(self.useful[Pipe.MMA]), self.number(self.dram.total.amount)
+        if work is None or not moved:
+            return None
+        return sp.Rational(work) / sp.Rational(moved)  # type: ignore[no-any-return]
+
+    @cached_property
+    def ridge(self) -> Number | None:
+        """FLOP a byte at which the matrix pipe and HBM take equally long."""
+        return None if self.machine is None else ridge(self.machine, self.operand)
+
+    def rate(self, pipe: str) -> object | None:
+        """The machine's rate of a pipe or level, with its provenance; ``None`` when it is not known."""
+        return None if self.machine is None else rate(self.machine, pipe, self.operand)
+
+    @cached_property
+    def times(self) -> dict[str, float | None]:
+        """Seconds that each pipe and level needs at its peak rate, as far as known."""
+        if self.machine is None:
+            return {}
+        amounts = {
+            "mma": self.executed[Pipe.MMA],
+            "exp": self.executed[Pipe.SFU],
+            "vector": self.executed[Pipe.VECTOR],
+            "l2": self.sm.total.amount,
+            "dram": self.dram.total.amount,
+        }
+        exact = {pipe: self.number(amount) for pipe, amount in amounts.items()}
+        work = Work(**{pipe: None if n is None else sp.Rational(n) for pipe, n in exact.items()})
+        found = roofline(work, self.machine, self.operand).times
+        return {pipe: None if found.get(pipe) is None else float(found[pipe]) for pipe in amounts}
+
+    @cached_property
+    def bound(self) -> str | None:
+        """The pipe or level that takes longest."""
+        known = {pipe: t for pipe, t in self.times.items() if t is not None}
+        return max(known, key=lambda pipe: known[pipe]) if known else None
+
+    @cached_property
+    def seconds(self) -> float | None:
+        """The least time at the machine's peak rates."""
+        return self.times[self.bound] if self.bound is not None else None
+
+
+def by_tensor(account: Account, moves: Moves) -> dict[str, tuple[int | None, int | None]]:
+    """Bytes read and written of each tensor, as far as they have a value."""
+
+    def both(move: Move) -> tuple[int | None, int | None]:
+        return account.whole(move.read), account.whole(move.write)
+
+    return {name: both(move) for name, move in moves.by_tensor.items()}

@@ -1,0 +1,142 @@
+"""The answer as one JSON object: sizes are whole bytes, times seconds, closed forms text that SymPy reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sympy as sp
+
+from derive.cost import Moves
+from derive.flops import Pipe
+from outputs.account import by_tensor
+from outputs.latex import step_latex
+
+if TYPE_CHECKING:
+    from derive.rewrite import Step
+    from outputs.account import Account
+    from outputs.explanation import Explanation
+    from outputs.threshold import Threshold
+
+Json = dict[str, Any]
+
+
+def as_json(explanation: Explanation) -> Json:
+    """The object that ``derive explain --json`` prints; see ``schema/explain.json``."""
+    request = explanation.request
+    accounts = explanation.accounts
+    values = {name: n for a in reversed(accounts) for name, n in a.values.items()}
+    used = {s.name for a in accounts for s in _symbols(a)}
+    parameters = {name: _plain(values.get(name)) for name in sorted(used | set(request.numbers))}
+    return {
+        "variant": request.variant.name,
+        "machine": explanation.machine.id if explanation.machine else None,
+        "mask": request.mask,
+        "dtype": {group: t.name for group, t in request.types.items()},
+        "parameters": parameters,
+        "schedules": {a.name: _schedule(explanation, a) for a in accounts},
+    }
+
+
+def _symbols(account: Account) -> set[sp.Symbol]:
+    amounts = [account.sm.total.amount, account.dram.total.amount, *account.executed.values(), *account.useful.values()]
+    return {s for amount in amounts for s in amount.free_symbols if s.name in account.values or s.is_positive}
+
+
+def _schedule(explanation: Explanation, account: Account) -> Json:
+    useful, run = account.useful, account.executed
+    return {
+        "flops": {
+            "convention": account.convention.value,
+            "executed": _amount(account, run[Pipe.MMA]),
+            "matmul": _amount(account, useful[Pipe.MMA]),
+            "exp": _amount(account, useful[Pipe.SFU]),
+            "vector": _amount(account, useful[Pipe.VECTOR]),
+            "rescaling": {
+                "exp": _amount(account, account.rescaling[Pipe.SFU]),
+                "vector": _amount(account, account.rescaling[Pipe.VECTOR]),
+            },
+        },
+        "bytes": {
+            "compulsory": _moves(account, account.compulsory),
+            "sm": _moves(account, account.sm),
+            "dram": _moves(account, account.dram),
+        },
+        "footprint": _footprint(account),
+        "memory_peak": _amount(account, account.memory_peak),
+        "intensity": None if account.intensity is None else float(account.intensity),
+        "ridge": None if account.ridge is None else float(account.ridge),
+        "time": {
+            **{pipe: account.times.get(pipe) for pipe in ("mma", "exp", "vector", "dram", "l2")},
+            "bound": account.bound,
+            "seconds": account.seconds,
+        },
+        "residency": _residency(explanation, account),
+        "theta": None,
+        "steps": [_step(step) for step in account.derivation.steps],
+    }
+
+
+def _amount(account: Account, amount: sp.Expr) -> Json:
+    return {"symbolic": readable(account, amount), "value": account.whole(amount)}
+
+
+def readable(account: Account, amount: sp.Basic) -> str:
+    """*amount* as text that SymPy reads, with the widths of the element types put in as numbers."""
+    widths = {s: sp.Rational(account.values[s.name]) for s in amount.free_symbols if s.name.split("_")[0] == "b"}
+    return str(amount.xreplace(widths) if widths else amount)
+
+
+def _footprint(account: Account) -> Json:
+    return {"symbolic": None, "value": None} if account.footprint is None else _amount(account, account.footprint)
+
+
+def _moves(account: Account, moves: Moves) -> Json:
+    tensors = {name: {"read": read, "write": write} for name, (read, write) in by_tensor(account, moves).items()}
+    return {**_amount(account, moves.total.amount), "tensors": tensors}
+
+
+def _residency(explanation: Explanation, account: Account) -> Json:
+    shared = account.sharing[1] if account.sharing else None
+    capacity = account.values.get("C_L2")
+    return {
+        "fits": account.fits,
+        "live_heads": account.whole(shared.live) if shared else None,
+        "live_heads_reading": "peak" if shared else None,
+        "live_heads_mean": _float(account.number(shared.mean_live)) if shared else None,
+        "live_bytes": account.whole(account.live_bytes) if account.live_bytes is not None else None,
+        "capacity": None if capacity is None else int(capacity),
+        "capacity_reading": explanation.options.cache,
+        "caches": _plain(account.values.get("n_L2")),
+        "waves": account.whole(shared.waves) if shared else None,
+        "hit_rate": account.hit_rate,
+        "threshold": _threshold(account, explanation.thresholds[account.name]),
+    }
+
+
+def _threshold(account: Account, limit: Threshold | None) -> Json | None:
+    if limit is None:
+        return None
+    return {"symbol": limit.symbol, "symbolic": readable(account, limit.formula), "value": limit.number}
+
+
+def _step(step: Step) -> Json:
+    return {
+        "rule": step.rule.name,
+        "options": step.rule.options,
+        "claim": step.rule.claim,
+        "reasons": list(step.reasons),
+        "condition": str(step.condition),
+        "reference": step.rule.reference,
+        "latex": step_latex(step),
+    }
+
+
+def _plain(number: Any) -> int | str | None:
+    """A whole number as it is, a fraction as exact text."""
+    if number is None:
+        return None
+    return int(number) if number.denominator == 1 else str(number)
+
+
+def _float(number: Any) -> float | None:
+    return None if number is None else float(number)

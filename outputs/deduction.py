@@ -1,0 +1,172 @@
+"""From a request to accounts: rules applied, numbers bound, tiles checked against the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from derive.errors import BadValueError, InfeasibleError, UnboundError
+from derive.exact import Number, value
+from derive.flops import Convention
+from derive.footprint import Place, kernel_footprint_bytes, tiled_kernels
+from derive.symbols import symbol
+from outputs.account import Account
+from outputs.quantities import size
+from rules.derivations import plan
+
+if TYPE_CHECKING:
+    from hardware.machine import Machine
+    from outputs.request import Request
+    from rules.plan import Plan
+
+TILE_STEPS = (64, 16, 1)
+"""Tiles are suggested in multiples of the first of these that leaves any choice."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the question is to be read.
+
+    Attributes:
+        convention: how masked pairs count.
+        order: grid order, ``head`` or ``query``.
+        sawtooth: whether odd waves sweep the keys backwards.
+        cache: ``nominal`` or ``effective`` capacity of the L2.
+        ctas_an_sm: CTAs that run at once on one SM.
+    """
+
+    convention: Convention = Convention.EXACT
+    order: str = "head"
+    sawtooth: bool = False
+    cache: str = "nominal"
+    ctas_an_sm: int = 1
+
+
+def account(request: Request, schedule: str, machine: Machine | None, options: Options) -> Account:
+    """The account of *schedule* for *request*.
+
+    Raises:
+        UnknownNameError: no schedule has this name.
+        InfeasibleError: its tiles do not fit the machine's shared memory.
+        PreconditionError: a rule of the schedule does not apply to the variant.
+    """
+    chosen = plan(schedule).ordered(
+        order=options.order,
+        sawtooth=options.sawtooth,
+        private_caches=machine is not None and machine.get("l2_size") is not None and machine.l2_count > 1,
+    )
+    given = {symbol(name) for name in (*request.numbers, *request.open)}
+    derivation = chosen.derive(request.variant.graph(request.mask, given))
+    numbers: dict[str, Number] = {**request.widths, **_machine_numbers(machine, options, request), **request.numbers}
+    values = {**numbers, **_tiles(chosen, numbers)}
+    made = Account(derivation, values, options.convention, machine, request.operand.name)
+    if machine is None or (room := machine.get("shared_mem_per_block_max")) is None:
+        return made
+    return _fitted(made, request.numbers, int(room.value))
+
+
+def changed(request: Request, **changes: object) -> Request:
+    """*request* with other fields."""
+    return replace(request, **changes)  # type: ignore[arg-type]
+
+
+def _machine_numbers(machine: Machine | None, options: Options, request: Request) -> dict[str, Number]:
+    if machine is None:
+        return {}
+    found: dict[str, Number] = {}
+    if (sms := machine.get("sm_count")) is not None:
+        found["C"] = int(sms.value) * options.ctas_an_sm
+    if machine.get("l2_size") is not None:
+        found["C_L2"] = int(machine.l2(options.cache).value)
+        found["n_L2"] = machine.l2_count
+    if (fast := machine.get("shared_mem_per_sm_max")) is not None:
+        found["M"] = int(fast.value / request.operand.width)
+    return found
+
+
+def _tiles(chosen: Plan, numbers: Mapping[str, Number]) -> dict[str, Number]:
+    """The plan's usual tiles, where the numbers they are written in are there."""
+    found: dict[str, Number] = {}
+    for tile, usual in chosen.tiles.items():
+        if tile.name in numbers:
+            continue
+        try:
+            found[tile.name] = value(usual, numbers)
+        except UnboundError:
+            continue
+    return found
+
+
+def _needs(made: Account, values: Mapping[str, Number]) -> int | None:
+    """Shared-memory bytes of the largest CTA; ``None`` while a symbol is open."""
+    schedule = made.derivation.schedule
+    try:
+        found = [
+            value(kernel_footprint_bytes(schedule, k, Place.SHARED).amount, values) for k in tiled_kernels(schedule)
+        ]
+    except UnboundError:
+        return None
+    return max((-(-n.numerator // n.denominator) for n in found), default=0)
+
+
+def _fitted(made: Account, given: Mapping[str, Number], room: int) -> Account:
+    """*made*, with tiles that nobody chose shrunk until they fit.
+
+    Raises:
+        InfeasibleError: tiles that somebody chose do not fit, or none would.
+    """
+    needs = _needs(made, made.values)
+    if needs is None or needs <= room:
+        return made
+    free = [name for name in ("B_c", "B_r") if name in made.values and name not in given]
+    values = dict(made.values)
+    for name in free:
+        values[name] = _largest(made, values, name, room) or 1
+        if (_needs(made, values) or 0) <= room:
+            return replace(made, values=values)
+    tiles = {name: made.values[name] for name in ("B_r", "B_c") if name in made.values}
+    written = " and ".join(f"{name}={number}" for name, number in tiles.items())
+    formula = made.footprint
+    raise InfeasibleError(
+        f"{made.name} with {written} needs {formula} = {size(needs)} of shared memory a CTA, and "
+        f"{made.machine.id if made.machine else 'the machine'} has {size(room)}; {_way_out(made, tiles, room)}"
+    )
+
+
+def _way_out(made: Account, tiles: Mapping[str, Number], room: int) -> str:
+    """The largest tile that fits, the others as they are; or the longest row, when no tile does."""
+    for name in ("B_c", "B_r"):
+        if name in tiles and (largest := _largest(made, made.values, name, room)):
+            return f"the largest {name} that fits is {largest}"
+    smallest = {**made.values, **dict.fromkeys(tiles, 1)}
+    if (_needs(made, smallest) or 0) <= room:
+        values = dict(made.values)
+        largest_tiles = []
+        for name in reversed(list(tiles)):
+            values[name] = _largest(made, {**values, **{n: 16 for n in tiles if n != name}}, name, room) or 1
+            largest_tiles.append(f"{name}={values[name]}")
+            break
+        return f"with 16 rows of the other tile, the largest that fits is {largest_tiles[0]}"
+    low, high = 0, int(made.values["N_k"])
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = (_needs(made, {**smallest, "N_k": middle}) or 0) <= room
+        low, high = (middle, high) if fits else (low, middle)
+    return f"even tiles of one row do not fit: the longest N_k that does is {low}; flash2 has no such limit"
+
+
+def _largest(made: Account, values: Mapping[str, Number], name: str, room: int) -> int | None:
+    """The largest tile *name* that fits with the others as they are: a multiple of 64, else of 16, else any."""
+    for step in TILE_STEPS:
+        low, high = 0, int(values[name]) // step + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = (_needs(made, {**values, name: middle * step}) or 0) <= room
+            low, high = (middle, high) if fits else (low, middle)
+        if low:
+            return low * step
+    return None
+
+
+__all__ = ["BadValueError", "Options", "account", "changed"]

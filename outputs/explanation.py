@@ -1,0 +1,107 @@
+"""Everything one question asks for: the schedules side by side, and the same question causal, in decode, and further out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from derive.exact import Number
+from derive.symbols import N_k, N_q, b, symbol
+from outputs.deduction import Options, account, changed
+from outputs.threshold import Threshold, threshold
+
+if TYPE_CHECKING:
+    from hardware.machine import Machine
+    from outputs.account import Account
+    from outputs.request import Request
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The answer to ``derive explain``.
+
+    Attributes:
+        request: what was asked.
+        schedules: names, in order.
+        machine: the machine, if one was named.
+        options: how to read the question.
+    """
+
+    request: Request
+    schedules: tuple[str, ...]
+    machine: Machine | None = None
+    options: Options = field(default_factory=Options)
+
+    @cached_property
+    def accounts(self) -> tuple[Account, ...]:
+        """One account a schedule."""
+        return tuple(self._account(self.request, name) for name in self.schedules)
+
+    @property
+    def fused(self) -> Account | None:
+        """The last schedule whose CTAs share slices of its inputs: the one that residency is about."""
+        return next((a for a in reversed(self.accounts) if a.sharing is not None), None)
+
+    @cached_property
+    def thresholds(self) -> dict[str, Threshold | None]:
+        """Where the residency of each schedule ends."""
+        return {a.name: threshold(a, tied=self.tied) for a in self.accounts}
+
+    @property
+    def tied(self) -> bool:
+        """Whether both lengths are one: N was given, or neither was."""
+        lengths = {"N_q", "N_k"} & set(self.request.numbers)
+        variant = self.request.variant
+        return self.request.tied or (not lengths and variant.one_sequence and N_q in variant.symbols)
+
+    def further_out(self, found: Account) -> Account | None:
+        """*found* at the first power of two past its threshold: what happens when residency fails."""
+        limit = self.thresholds[found.name]
+        if limit is None or limit.number is None or limit.number < 1:
+            return None
+        return self.at_length(found.name, 2 ** int(limit.number).bit_length())
+
+    def at_length(self, schedule: str, length: int, **options: object) -> Account:
+        """*schedule* at another length, perhaps with other options."""
+        numbers: dict[str, Number] = {**self.request.numbers, "N_k": length}
+        if self.tied:
+            numbers["N_q"] = length
+        return self._account(changed(self.request, numbers=numbers), schedule, **options)
+
+    def causal(self, schedule: str) -> Account | None:
+        """*schedule* under a causal mask, when the question had none."""
+        if self.request.mask != "full":
+            return None
+        return self._account(changed(self.request, mask="causal"), schedule)
+
+    def decode(self, schedule: str) -> Account | None:
+        """*schedule* with one query a head, when the question had more."""
+        if N_q not in self.request.variant.symbols or self.request.numbers.get("N_q") == 1:
+            return None
+        numbers = {**self.request.numbers, "N_q": 1}
+        return self._account(changed(self.request, numbers=numbers, tied=False), schedule)
+
+    def with_row_tile(self, schedule: str, rows: int) -> Account:
+        """*schedule* with tiles of *rows* queries, whether or not they fit."""
+        numbers = {**self.request.numbers, "B_r": rows}
+        return account(changed(self.request, numbers=numbers), schedule, None, self.options)
+
+    def _account(self, request: Request, schedule: str, **options: object) -> Account:
+        chosen = replace(self.options, **options)  # type: ignore[arg-type]
+        return account(request, schedule, self.machine, chosen)
+
+    @cached_property
+    def shown(self) -> dict[sp.Symbol, sp.Basic]:
+        """Replacements for printing: N for both lengths when they are one, b for widths that are not set apart."""
+        request = self.request
+        found: dict[sp.Symbol, sp.Basic] = {}
+        if self.tied:
+            length = sp.Symbol("N", positive=True, integer=True)
+            found |= {N_q: length, N_k: length}
+        apart = {"kv": ("b_kv",), "scores": ("b_s", "b_p"), "probs": ("b_p",), "stats": ("b_l",)}
+        named = {name for group, names in apart.items() if group in request.types for name in names}
+        return found | {symbol(n): b for n in ("b_kv", "b_s", "b_p", "b_l") if n not in named}
+

@@ -1,0 +1,160 @@
+"""House notation in plain text: factors in one order (sizes, then d, then bytes), small <= big, no symbol twice.
+
+``2*b*d*N*(ceiling(N/B_r) + 1)`` prints as ``2 N d b (1 + ceil(N/B_r))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sympy as sp
+
+ORDER = (
+    "B", "h", "h_k", "N", "N_q", "N_k", "C", "B_r", "B_c", "M", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l", "b_acc",
+    "n_L2", "C_L2",
+)  # fmt: skip
+"""Factors print in this order; what is not named here comes last, by name."""
+_RANK = {name: n for n, name in enumerate(ORDER)}
+_FUNCTIONS: Mapping[Any, str] = {sp.ceiling: "ceil", sp.floor: "floor", sp.Min: "min", sp.Max: "max"}
+_RELATIONS: Mapping[Any, str] = {
+    sp.LessThan: "<=",
+    sp.StrictLessThan: "<",
+    sp.GreaterThan: ">=",
+    sp.StrictGreaterThan: ">",
+    sp.Equality: "=",
+    sp.Unequality: "!=",
+}
+_SUM, _PRODUCT, _POWER, _ATOM = range(4)
+
+
+def text(expression: sp.Basic) -> str:
+    """*expression* in house notation, ASCII.
+
+    Raises:
+        TypeError: a node that has no notation; it is never guessed.
+    """
+    return _print(sp.sympify(expression) if isinstance(expression, int) else expression)[0]
+
+
+def tidy(expression: sp.Expr) -> sp.Expr:
+    """*expression* with what all terms share taken out, in front of one bracket."""
+    return sp.factor_terms(expression) if expression.is_Add else expression
+
+
+def cases(expression: sp.Expr) -> list[tuple[sp.Expr, sp.Basic]]:
+    """The cases of *expression* with equal conditions told apart once: ``[(amount, condition), ..., (amount, True)]``."""
+    choices = sorted(expression.atoms(sp.Piecewise), key=lambda p: (sp.count_ops(p), str(p)))
+    inner = next((p for p in choices if not any(a.has(sp.Piecewise) for a, _ in p.args)), None)
+    if inner is None:
+        return [(expression, sp.true)]
+    condition = inner.args[0][1]
+    holds, fails = {}, {}
+    for choice in choices:
+        if choice.args[0][1] == condition:
+            holds[choice] = choice.args[0][0]
+            rest = choice.args[1:]
+            fails[choice] = rest[0][0] if rest[0][1] == sp.true else sp.Piecewise(*rest, evaluate=False)
+    found = [(a, sp.And(condition, c)) for a, c in cases(expression.xreplace(holds))]
+    return [(a, c) for a, c in found + cases(expression.xreplace(fails)) if c != sp.false]
+
+
+def rank(symbol: sp.Symbol) -> tuple[int, str]:
+    """Where a symbol stands among the factors of a product."""
+    return _RANK.get(symbol.name, len(_RANK)), symbol.name
+
+
+def _print(e: Any) -> tuple[str, int]:
+    """The text of *e* and how tightly it binds."""
+    if e.is_Symbol:
+        return e.name, _ATOM
+    if e.is_Integer:
+        return (str(e), _ATOM) if e >= 0 else (str(e), _SUM)
+    if e.is_Rational:
+        return f"{e.p}/{e.q}", _PRODUCT
+    if e.is_Add:
+        return _add(e), _SUM
+    if e.is_Mul:
+        return _multiply(e), _PRODUCT
+    if e.is_Pow:
+        return _power(e)
+    if e.func in _FUNCTIONS:
+        return f"{_FUNCTIONS[e.func]}({', '.join(sorted((text(a) for a in e.args), key=len))})", _ATOM
+    if e.func is sp.Sum:
+        index, low, high = e.args[1].args
+        return f"sum({text(e.args[0])}, {index.name}={text(low)}..{text(high)})", _ATOM
+    if isinstance(e, sp.Piecewise):
+        parts = [f"{text(a)} if {text(c)}" for a, c in e.args[:-1]]
+        return "(" + " else ".join([*parts, text(e.args[-1][0])]) + ")", _ATOM
+    if e.func in _RELATIONS:
+        return _relation(e), _SUM
+    if isinstance(e, (sp.And, sp.Or)):
+        word = " and " if isinstance(e, sp.And) else " or "
+        return word.join(sorted(text(a) for a in e.args)), _SUM
+    if e in (sp.true, sp.false):
+        return str(bool(e)).lower(), _ATOM
+    if e.func.__name__ == "Gcd":
+        return f"gcd({text(e.args[0])}, {text(e.args[1])})", _ATOM
+    raise TypeError(f"{e.func.__name__} has no house notation: {e}")
+
+
+def _bracketed(e: Any, tighter_than: int) -> str:
+    printed, binds = _print(e)
+    return printed if binds > tighter_than else f"({printed})"
+
+
+def _add(e: Any) -> str:
+    terms = sorted(e.args, key=_term_order)
+    printed = ""
+    for term in terms:
+        negative = term.could_extract_minus_sign()
+        body = _bracketed(-term if negative else term, _SUM) if negative else _print(term)[0]
+        sign = (" - " if negative else " + ") if printed else ("-" if negative else "")
+        printed += sign + body
+    return printed
+
+
+def _term_order(term: Any) -> tuple[bool, int, str]:
+    """Positive terms first, plain numbers before symbols, then by length."""
+    return term.could_extract_minus_sign(), len(term.free_symbols), str(term)
+
+
+def _multiply(e: Any) -> str:
+    number, rest = e.as_coeff_Mul()
+    factors = sorted(sp.Mul.make_args(rest), key=_factor_order)
+    above = [f for f in factors if not _divides(f)]
+    below = [1 / f for f in factors if _divides(f)]
+    sign = "-" if number < 0 else ""
+    top = [str(abs(number.p))] if abs(number.p) != 1 or not above else []
+    top += [_bracketed(f, _SUM) for f in above]
+    bottom = ([str(number.q)] if number.q != 1 else []) + [_bracketed(f, _SUM) for f in below]
+    if not bottom:
+        return sign + " ".join(top)
+    under = bottom[0] if len(bottom) == 1 else f"({' '.join(bottom)})"
+    return f"{sign}{' '.join(top)}/{under}"
+
+
+def _divides(factor: Any) -> bool:
+    return bool(factor.is_Pow and factor.exp.is_number and factor.exp.is_negative)
+
+
+def _factor_order(factor: Any) -> tuple[int, int, str]:
+    base = factor.base if factor.is_Pow else factor
+    return (0, *rank(base)) if base.is_Symbol else (1 + base.is_Add, 0, str(base))
+
+
+def _power(e: Any) -> tuple[str, int]:
+    if _divides(e):
+        return f"1/{_bracketed(1 / e, _PRODUCT)}", _PRODUCT
+    if e.exp == sp.Rational(1, 2):
+        return f"sqrt({text(e.base)})", _ATOM
+    return f"{_bracketed(e.base, _POWER)}^{_bracketed(e.exp, _POWER)}", _POWER
+
+
+def _relation(e: Any) -> str:
+    """Small <= big, whichever way round it was built."""
+    left, right = e.args
+    operator = _RELATIONS[e.func]
+    if operator in (">=", ">"):
+        left, right, operator = right, left, operator.replace(">", "<")
+    return f"{text(left)} {operator} {text(right)}"

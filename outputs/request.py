@@ -1,0 +1,190 @@
+"""What a person asked for, from words to values; nothing a person types is ever evaluated as code.
+
+A length is a whole number, ``8192``, ``8K`` or ``8Ki`` (both 8192). A capacity takes a unit, ``50MiB``. An element type is
+a name. ``?`` leaves a symbol open that has a default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from derive.dtype import DType, dtype
+from derive.errors import BadValueError, nearest
+from derive.symbols import MEANINGS
+
+if TYPE_CHECKING:
+    from derive.exact import Number
+    from derive.variant import Variant
+
+LARGEST = 10**24
+"""No length, and no count, beyond this."""
+LARGEST_WIDTH = 2**20
+"""No head dimension and no tile beyond this."""
+_MULTIPLES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_LENGTH = re.compile(r"^(\d+)(?:([KMGT])i?)?$")
+_CAPACITY = re.compile(r"^(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)$")
+_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_GROUPS = {
+    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l"),
+    "kv": ("b_kv",),
+    "scores": ("b_s", "b_p"),
+    "probs": ("b_p",),
+    "stats": ("b_l",),
+    "acc": ("b_acc",),
+}
+"""Which widths a type name sets; later ones override earlier ones."""
+_KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
+_NARROW = {"d", "d_v", "B_r", "B_c"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question in values.
+
+    Attributes:
+        variant: the variant asked about.
+        numbers: value by symbol name, sizes and tiles alike, as far as given.
+        open: symbols left open although they have a default.
+        types: element type by group, ``dtype`` first.
+        mask: name of the mask.
+        tied: whether N set both lengths.
+    """
+
+    variant: Variant
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    open: frozenset[str] = frozenset()
+    types: Mapping[str, DType] = field(default_factory=dict)
+    mask: str = "full"
+    tied: bool = False
+
+    @property
+    def widths(self) -> dict[str, Fraction]:
+        """Bytes an element by width symbol."""
+        found = {"b_acc": dtype("fp32").width}
+        for group, names in _GROUPS.items():
+            if group in self.types:
+                found |= dict.fromkeys(names, self.types[group].width)
+        return found
+
+    @property
+    def operand(self) -> DType:
+        """The type of Q, K, V and O unless one is set apart."""
+        return self.types["dtype"]
+
+
+def read_request(variant: Variant, words: Iterable[str]) -> Request:
+    """The request that KEY=VALUE *words* make of *variant*.
+
+    Raises:
+        BadValueError: a word that is no KEY=VALUE, a value its key cannot take, or a key given twice.
+        UnknownNameError: a key that *variant* does not have.
+    """
+    numbers: dict[str, Number] = {}
+    types: dict[str, DType] = {"dtype": dtype("bf16")}
+    left_open: set[str] = set()
+    written: dict[str, str] = {}
+    mask, tied = "full", False
+    has = {s.name for s in variant.symbols}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key or not text:
+            raise BadValueError(f"{_shown(word)} is not KEY=VALUE; write for instance N=8192")
+        sets = _symbols_of(key, variant, has)
+        for name in sets:
+            if name in written:
+                raise BadValueError(
+                    f"{name} is given twice, by {written[name]} and by {_shown(word)}; "
+                    "N sets N_q and N_k, so give either N or Nq and Nk"
+                )
+            written[name] = _shown(word)
+        if key in _GROUPS:
+            types[key] = dtype(text)
+        elif key == "mask":
+            mask = text
+        elif text == "?":
+            left_open |= set(sets)
+        else:
+            tied |= key == "N" and len(sets) > 1
+            numbers |= dict.fromkeys(sets, _number(key, sets[0], text, types))
+    request = Request(variant, numbers, frozenset(left_open), types, mask, tied)
+    _check_divisors(request)
+    return request
+
+
+def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
+    """The symbols that *key* sets for *variant*; a group or the mask stands for itself."""
+    if key in _GROUPS or key == "mask":
+        return (key,)
+    if key == "N":
+        return tuple(name for name in ("N_q", "N_k") if name in has)
+    sizes = {k: n for k, n in _KEYS.items() if n in has or n in ("M", "B_r", "B_c", "C", "C_L2")}
+    if key in sizes:
+        return (sizes[key],)
+    if key in _KEYS:
+        fixed = "its value is fixed by the variant" if key == "Nq" else "try gqa, or leave it out"
+        raise BadValueError(f"{variant.name} has no {key} ({MEANINGS[_KEYS[key]].says}); {fixed}")
+    raise nearest("symbol", key, ("N", *sizes, *_GROUPS, "mask"), f"derive explain {variant.name} --help")
+
+
+def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Number:
+    """The value of *text* for symbol *name*."""
+    if name == "C_L2":
+        return _capacity(key, text)
+    matched = _LENGTH.match(text)
+    if matched is None:
+        raise BadValueError(_why_no_length(key, name, text, types))
+    if len(matched[1]) > 30:
+        raise BadValueError(f"{key}={_shown(text)} is beyond 10^24, the largest size taken")
+    number = int(matched[1]) * _MULTIPLES[matched[2] or ""]
+    largest = LARGEST_WIDTH if name in _NARROW else LARGEST
+    if number < 1:
+        raise BadValueError(f"{key}={_shown(text)}: {MEANINGS[name].says} must be at least 1")
+    if number > largest:
+        raise BadValueError(f"{key}={_shown(text)}: {MEANINGS[name].says} beyond {largest} is no attention kernel's")
+    return number
+
+
+def _why_no_length(key: str, name: str, text: str, types: Mapping[str, DType]) -> str:
+    """Why *text* is no whole number, and what would be."""
+    says = MEANINGS[name].says
+    if found := _CAPACITY.match(text):
+        size = int(Fraction(found[1]) * _BYTES[found[2]])
+        if name == "M":
+            width = types["dtype"].width
+            return f"M={text}: M is counted in elements, not bytes; {text} of {types['dtype'].name} is M={int(size / width)}"
+        return f"{key}={text}: {says} is a count and takes no unit; write {key}={found[1]} or such"
+    if re.match(r"^-\d", text):
+        return f"{key}={_shown(text)}: {says} must be at least 1"
+    if re.match(r"^\d*\.?\d+([eE][+-]?\d+)?$", text):
+        return f"{key}={_shown(text)}: {says} is a whole number written out, such as 8192, 8K or 8Ki"
+    return f"{key}={_shown(text)} is no number; {says} is a whole number such as 8192, 8K or 8Ki"
+
+
+def _capacity(key: str, text: str) -> int:
+    found = _CAPACITY.match(text)
+    if found is None:
+        raise BadValueError(f"{key}={_shown(text)}: a capacity takes a unit, such as 50MiB (binary) or 50MB (decimal)")
+    size = Fraction(found[1]) * _BYTES[found[2]]
+    if size < 1 or size > LARGEST or size.denominator != 1:
+        raise BadValueError(f"{key}={_shown(text)}: a capacity is a whole number of bytes, at least 1 B")
+    return int(size)
+
+
+def _check_divisors(request: Request) -> None:
+    for divisor, dividend in request.variant.divides:
+        small, large = request.numbers.get(divisor.name), request.numbers.get(dividend.name, 1)
+        if small is not None and dividend.name not in request.open and large % small:
+            raise BadValueError(
+                f"{MEANINGS[divisor.name].key}={small} does not divide {MEANINGS[dividend.name].key}={large}; "
+                f"every {MEANINGS[divisor.name].says.split(' (')[0][:-1]} serves a whole group of query heads"
+            )
+
+
+def _shown(text: str) -> str:
+    """*text* as it may be repeated in a message: short, on one line, printable."""
+    shown = text if len(text) <= 40 else text[:37] + "..."
+    return shown if shown.isascii() and shown.isprintable() else ascii(shown)

@@ -1,0 +1,227 @@
+"""The answer as a person reads it in a terminal: tables, then the reasons behind each number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from derive.flops import Pipe
+from derive.mask import Mask
+from outputs.layout import Section, Table
+from outputs.notation import cases, text, tidy
+from outputs.quantities import decimal, grouped, seconds, significant, size
+from outputs.reasons import (
+    after_the_threshold,
+    if_causal,
+    if_decode,
+    profile,
+    tile_constant,
+    until_when,
+    why_fewer_bytes,
+)
+
+if TYPE_CHECKING:
+    from derive.cost import Moves
+    from outputs.account import Account
+    from outputs.explanation import Explanation
+
+_PIPES = {"mma": "matmul", "exp": "exponentials", "vector": "vector", "l2": "L2 to SMs", "dram": "DRAM"}
+
+
+def explain(answer: Explanation) -> list[Section]:
+    """The whole answer, section by section."""
+    numeric = all(a.number(a.sm.total.amount) is not None for a in answer.accounts)
+    sections = [_question(answer), _work(answer), _bytes(answer)]
+    if numeric and answer.machine is not None:
+        sections.append(_roofline(answer))
+    sections.append(_why_legal(answer))
+    sections += [s for s in (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer)) if s]
+    sections += [s for s in (tile_constant(answer), if_causal(answer), if_decode(answer), profile(answer)) if s]
+    sections.append(_readings(answer))
+    return sections
+
+
+def steps(answer: Explanation) -> list[Section]:
+    """Each derivation, rule by rule, with what stood before and after."""
+    sections = []
+    for account in answer.accounts:
+        lines = ["start"] + [f"    {e}" for e in account.derivation.start.einsums]
+        for n, step in enumerate(account.derivation.steps, 1):
+            lines += ["", f"{n}  {step.rule}: {step.rule.claim}"]
+            lines += [f"   legal because {reason}" for reason in step.reasons]
+            if step.condition != sp.true:
+                lines.append(f"   holds while {text(step.condition)}")
+            lines.append(f"   [{step.rule.reference}]")
+            lines += [f"    {line}" for line in _changed_lines(str(step.before), str(step.after))]
+        sections.append(Section(f"{account.name}, step by step", lines))
+    return sections
+
+
+def _changed_lines(before: str, after: str) -> list[str]:
+    old = before.splitlines()
+    return [line for line in after.splitlines() if line not in old]
+
+
+def form(answer: Explanation, amount: sp.Expr) -> str:
+    """A closed form in house notation; where it has cases, the one that holds at the given numbers comes alone."""
+    account = answer.accounts[-1]
+    shown = amount.xreplace(answer.shown)
+    found = cases(shown)
+    if len(found) == 1:
+        return text(tidy(shown))
+    plain = cases(amount)
+    for (_, condition), (pretty, _) in zip(plain, found, strict=True):
+        if condition == sp.true or account.number(condition) == 1:
+            return f"{text(tidy(pretty))} *"
+        if account.number(condition) is None:
+            break
+    return "; ".join(
+        f"{text(tidy(a))}{'' if c == sp.true else ' while ' + text(c)}" + ("" if c != sp.true else " otherwise")
+        for a, c in found
+    )
+
+
+def _question(answer: Explanation) -> Section:
+    request = answer.request
+    numbers = "  ".join(
+        f"{name} = {grouped(n)}" for name, n in (("N", request.numbers.get("N_k")),) if request.tied and n is not None
+    )
+    rest = [f"{k} = {grouped(v)}" for k, v in request.numbers.items() if not (request.tied and k in ("N_q", "N_k"))]
+    tiles = answer.accounts[-1].values
+    rest += [f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c") if k in tiles and k not in request.numbers]
+    mask: Mask | None = answer.accounts[0].derivation.start.mask
+    types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
+    lines = [
+        f"{request.variant.name}: {request.variant.says}",
+        f"forward, {mask.says if mask else 'no mask'}, {request.operand.name}"
+        f" (b = {significant(request.operand.width, 3)} B{', ' + types if types else ''})",
+    ]
+    if numbers or rest:
+        lines.append("  ".join(filter(None, (numbers, *rest))))
+    if answer.machine is not None:
+        lines.append(f"on {answer.machine.id}: {answer.machine.name}")
+    return Section("", lines)
+
+
+def _work(answer: Explanation) -> Section:
+    table = Table(("", "", "closed form", "exact"))
+    first = answer.accounts[0]
+    convention = first.convention.value
+    rows = (("matmul FLOP", Pipe.MMA, "FLOP"), ("exponentials", Pipe.SFU, "exp"), ("vector ops", Pipe.VECTOR, "op"))
+    for label, pipe, unit in rows:
+        amounts = {a.name: a.useful[pipe] for a in answer.accounts}
+        if len(set(amounts.values())) == 1:
+            amounts = {"useful": first.useful[pipe]}
+        for name, amount in amounts.items():
+            table.add(label, name, form(answer, amount), _exact(first.number(amount), unit))
+            label = ""
+    for account in answer.accounts:
+        run, useful = account.number(account.executed[Pipe.MMA]), account.number(account.useful[Pipe.MMA])
+        if run is None or useful is None:
+            continue
+        share = f"{significant(sp.Rational(run) / sp.Rational(useful))}x useful" if run != useful else "= useful"
+        table.add("executed", account.name, form(answer, account.executed[Pipe.MMA]), f"{grouped(run)} FLOP, {share}")
+    return Section(f"work ({convention} count of pairs; one multiply-add = 2 FLOP)", table)
+
+
+def _exact(number: object, unit: str) -> str:
+    return "" if number is None else f"{grouped(number)} {unit}"  # type: ignore[arg-type]
+
+
+def _bytes(answer: Explanation) -> Section:
+    machine = answer.machine
+    columns = ("", "", "closed form", "bytes", "exact")
+    table = Table((*columns, "time") if machine else columns)
+    first = answer.accounts[0]
+    compulsory = {a.name: a.compulsory for a in answer.accounts}
+    table.add("compulsory", "any", *_row(answer, first, compulsory[first.name], "dram"))
+    for label, level, moves in (
+        ("SM-side", "l2", {a.name: a.sm for a in answer.accounts}),
+        ("DRAM", "dram", {a.name: a.dram for a in answer.accounts}),
+    ):
+        shown = label
+        for account in answer.accounts:
+            table.add(shown, account.name, *_row(answer, account, moves[account.name], level))
+            shown = ""
+    notes = []
+    for account in answer.accounts:
+        amount = account.dram.total.amount
+        if len(found := cases(amount)) > 1 and account.number(amount) is not None:
+            for n, (_, condition) in enumerate(found):
+                if condition == sp.true:
+                    failed = [text(c.xreplace(answer.shown)) for _, c in found[:n]]
+                    notes.append(f"* {account.name}: because this fails: {'; '.join(failed)}")
+                    break
+                if account.number(condition) == 1:
+                    notes.append(f"* {account.name}: while {text(condition.xreplace(answer.shown))}")
+                    break
+    if machine is not None:
+        known = [(level, account_rate(first, level)) for level in ("l2", "dram")]
+        notes += [f"time at {decimal(r.value, 'B/s')} for {_PIPES[level]} ({r.how})" for level, r in known if r]
+    return Section("bytes (sizes binary, rates decimal)", table, notes)
+
+
+def account_rate(account: Account, pipe: str) -> object:
+    """The machine's rate of *pipe*, or ``None``."""
+    return account.rate(pipe)
+
+
+def _row(answer: Explanation, account: Account, moves: Moves, level: str) -> list[str]:
+    amount = moves.total.amount
+    number = account.number(amount)
+    cells = [form(answer, amount)]
+    if number is None:
+        return [*cells, "", ""] + ([""] if answer.machine else [])
+    cells += [size(number), f"{grouped(number)} B"]
+    if answer.machine is not None:
+        rate = account.rate(level)
+        cells.append("" if rate is None else seconds(sp.Rational(number) / sp.Rational(rate.value)))
+    return cells
+
+
+def _roofline(answer: Explanation) -> Section:
+    table = Table(("", *(_PIPES[p] for p in ("mma", "exp", "vector", "l2", "dram")), "binds", "at least"))
+    notes = []
+    for a in answer.accounts:
+        known = {p: a.times.get(p) for p in ("mma", "exp", "vector", "l2", "dram")}
+        cells = ["?" if t is None else seconds(sp.Rational(t)) for t in known.values()]
+        binds = _PIPES[a.bound] if a.bound else "?"
+        table.add(a.name, *cells, binds, "?" if a.seconds is None else seconds(sp.Rational(a.seconds)))
+        if a.intensity is not None and a.ridge is not None:
+            ratio = sp.Rational(a.intensity) / sp.Rational(a.ridge)
+            side = (
+                f"{significant(ratio)}x past it: compute-bound against HBM"
+                if ratio >= 1
+                else f"{significant(1 / ratio)}x short of it: bandwidth-bound against HBM"
+            )
+            notes.append(
+                f"{a.name}: {significant(a.intensity)} FLOP/B of HBM, ridge {significant(a.ridge)} FLOP/B; {side}"
+            )
+    for pipe in ("mma", "exp", "vector"):
+        if (rate := answer.accounts[0].rate(pipe)) is not None:
+            unit = "FLOP/s" if pipe == "mma" else "op/s"
+            notes.append(f"{_PIPES[pipe]} at {decimal(rate.value, unit)}: {rate.how}")
+    return Section("time: each pipe and level alone at its peak; the slowest binds", table, notes)
+
+
+def _why_legal(answer: Explanation) -> Section:
+    lines = []
+    for account in answer.accounts:
+        lines.append(f"{account.name}:")
+        for n, step in enumerate(account.derivation.steps, 1):
+            reasons = "; ".join(step.reasons)
+            lines.append(f"  {n}. {step.rule}: {step.rule.claim}; legal: {reasons} [{step.rule.reference}]")
+    return Section("why each step is legal (`derive steps` shows the graphs between)", lines)
+
+
+def _readings(answer: Explanation) -> Section:
+    lines = [
+        "derived: FLOPs, bytes, footprint and residency, from the rewritten graph; checked by `derive check`",
+        "modelled: DRAM bytes use an LRU cache, CTAs in step, waves in grid order; measured kernels drift",
+        "SM-side bytes of an untiled operator count each operand once: its library's own tiles are not modelled",
+        "written lines go back to HBM once, intermediates included",
+    ]
+    if any(a.operand for a in answer.accounts) and answer.machine is not None:
+        lines.append("times are lower bounds at peak rates from data sheets; `derive machines` says where each comes from")
+    return Section("how to read this", lines)

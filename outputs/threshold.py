@@ -1,0 +1,101 @@
+"""The largest length up to which nothing is read from HBM twice: as a formula, and as a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from derive.errors import UnboundError
+from derive.exact import Number, value
+from derive.symbols import C_L2, N_k, N_q
+
+if TYPE_CHECKING:
+    from outputs.account import Account
+
+_SCANNED_ROW_TILES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Where residency ends.
+
+    Attributes:
+        symbol: the length that grows.
+        formula: the largest length that fits, in the other symbols.
+        number: its value; ``None`` while a symbol is open.
+    """
+
+    symbol: str
+    formula: sp.Expr
+    number: int | None
+
+
+def threshold(account: Account, *, tied: bool) -> Threshold | None:
+    """The threshold of *account*; ``None`` when it reads nothing twice.
+
+    Args:
+        account: a schedule at given numbers.
+        tied: whether N_q grows with N_k, as in self-attention.
+    """
+    if account.live_bytes is None or (account.sharing is not None and not account.rereads):
+        return None
+    excess = account.live_bytes - C_L2
+    values: dict[str, Number] = dict(account.values)
+
+    def fits(n: int) -> bool:
+        values["N_k"] = n
+        if tied:
+            values["N_q"] = n
+        return value(excess, values) <= 0
+
+    steady = account.sharing is None or N_q not in account.sharing[1].live.free_symbols
+    try:
+        number = _largest(fits, scan=None if steady or not tied else int(values.get("B_r", 1)))
+    except UnboundError:
+        number = None
+    return Threshold("N" if tied else "N_k", _formula(account, tied=tied), number)
+
+
+def _formula(account: Account, *, tied: bool) -> sp.Expr:
+    """The largest length in closed form: linear in N_k for shared slices, a square root for intermediates."""
+    live = account.live_bytes
+    if account.sharing is not None:
+        _, shared = account.sharing
+        return sp.floor(C_L2 / (shared.live * (shared.slice_bytes / N_k)))
+    grown = live.xreplace({N_q: N_k}) if tied else live
+    largest = max(sp.Max.make_args(grown), key=lambda e: value(e, _ones(e)))
+    coefficients = sp.Poly(largest, N_k).all_coeffs()
+    if len(coefficients) == 3:
+        a, half = coefficients[0], coefficients[1] / 2
+        return sp.floor((sp.sqrt(a * C_L2 + half**2 - a * coefficients[2]) - half) / a)
+    return sp.floor((C_L2 - coefficients[1]) / coefficients[0])
+
+
+def _ones(e: sp.Expr) -> dict[str, Number]:
+    return {s.name: 1 for s in e.free_symbols}
+
+
+def _largest(fits: Callable[[int], bool], *, scan: int | None) -> int:
+    """The last length before the first that does not fit.
+
+    What must fit is (slices live) x (bytes a slice). Bytes grow with the length. The live slices stay the same within one
+    row tile and fall towards two over row tiles: where they vary, row tiles of *scan* rows are tried one after another.
+    """
+    top = 1
+    while fits(top):
+        top *= 2
+    for tile in range(1, min(-(-top // scan), _SCANNED_ROW_TILES) + 1) if scan else ():
+        if not fits(tile * scan):
+            return _search(fits, (tile - 1) * scan, tile * scan)
+    return _search(fits, 0, top)
+
+
+def _search(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest length from *low* on that fits, where *high* does not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
