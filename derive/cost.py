@@ -51,7 +51,9 @@ class Cost:
         """
         if self.validity != sp.true and not holds(self.validity, values):
             at = ", ".join(f"{s.name}: {values[s.name]}" for s in sorted(self.validity.free_symbols, key=str))
-            raise DomainError(f"{self.amount} {self.unit.value} holds only where {self.validity}; at {{{at}}} that is False")
+            raise DomainError(
+                f"{self.amount} {self.unit.value} holds only where {self.validity}; at {{{at}}} that is False"
+            )
         return value(self.amount, values)
 
     def bound(self, replacements: Mapping[sp.Symbol, sp.Expr]) -> Cost:

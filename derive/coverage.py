@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 
 import sympy as sp
 
+from derive.errors import DomainError
 from derive.extremes import least, most
 from derive.mask import Mask
 from derive.schedule import Loop
@@ -77,8 +78,13 @@ class Coverage:
 
     @cached_property
     def query_rows(self) -> sp.Expr:
-        """Query rows, each counted once for every key tile it meets."""
-        return self._rows_weighted(self.tiles_of)
+        """Query rows brought in when the loop over keys stands outside: once for every key tile they meet.
+
+        The last row tile stays when the next key tile is met by it alone.
+        """
+        last = self.rows.trips - 1
+        stays = most(self.tiles_of(last) - most(self.tiles_of(last - 1), sp.Integer(1)), sp.Integer(0))
+        return self._rows_weighted(self.tiles_of) - stays * (self.rows.extent - self.rows.tile * last)
 
     @cached_property
     def query_rows_once(self) -> sp.Expr:
@@ -113,9 +119,21 @@ class Coverage:
 
 @lru_cache(maxsize=256)
 def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
-    """The coverage of *mask* under *loops*, where both of its indices are tiled."""
+    """The coverage of *mask* under *loops*, where both of its indices are tiled.
+
+    Raises:
+        DomainError: a loop order whose tiles stay from one iteration to the next in ways that are not counted.
+    """
     if mask is None:
         return None
     rows = next((x for x in loops if mask.row in {i.name for i in x.indices}), None)
     keys = next((x for x in loops if mask.column in {i.name for i in x.indices}), None)
-    return Coverage(mask, rows, keys) if rows is not None and keys is not None else None
+    if rows is None or keys is None:
+        return None
+    keys_outside = loops.index(keys) < loops.index(rows)
+    if not rows.grid and (not keys_outside or mask.first is not None):
+        raise DomainError(
+            f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask without a "
+            f"first key; got {', '.join(map(str, loops))}"
+        )
+    return Coverage(mask, rows, keys)

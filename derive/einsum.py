@@ -100,7 +100,9 @@ class Einsum:
         bound = {i for t in self.inputs for i in t.indices}
         for index in self.output.indices:
             if index not in bound and not (self.map is Map.COPY and self.reduce is None):
-                raise IllFormedError(f"{self}: index {index.name} of the output is bound by no input; read it somewhere")
+                raise IllFormedError(
+                    f"{self}: index {index.name} of the output is bound by no input; read it somewhere"
+                )
         if self.reduced and self.reduce is None:
             missing = ", ".join(i.name for i in self.reduced)
             raise IllFormedError(

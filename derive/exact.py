@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor as floor_of
+from math import gcd
 from typing import Any
 
 import sympy as sp
@@ -111,8 +112,6 @@ def _mod(expression: Any, values: Values) -> Number:
 
 
 def _gcd(expression: Any, values: Values) -> Number:
-    from math import gcd
-
     return gcd(*(int(_evaluate(x, values)) for x in expression.args))
 
 
@@ -142,7 +141,7 @@ def _sum(expression: Any, values: Values) -> Number:
     first, last = int(first), int(last)
     try:
         return sum((piece.total() for piece in _pieces(summand, index, values, first, last)), 0)
-    except _NoFastSum as reason:
+    except NoFastSumError as reason:
         if last - first >= MAX_DIRECT_TERMS:
             raise DomainError(f"a sum of {last - first + 1} terms has no fast exact value: {reason}") from None
         scope = dict(values)
@@ -153,7 +152,7 @@ def _sum(expression: Any, values: Values) -> Number:
         return total
 
 
-class _NoFastSum(Exception):
+class NoFastSumError(Exception):
     """The summand is not made of lines, floors and monotone bounds."""
 
 
@@ -193,12 +192,12 @@ class _Piece:
         """1 where it never falls, -1 where it never rises, 0 when constant.
 
         Raises:
-            _NoFastSum: some parts rise and others fall.
+            NoFastSumError: some parts rise and others fall.
         """
         signs = {(self.slope > 0) - (self.slope < 0)} | {((c * a) > 0) - ((c * a) < 0) for c, a, _, _ in self.floors}
         signs.discard(0)
         if len(signs) > 1:
-            raise _NoFastSum("two parts of a bound move in opposite directions")
+            raise NoFastSumError("two parts of a bound move in opposite directions")
         return signs.pop() if signs else 0
 
 
@@ -228,7 +227,7 @@ def _pieces(e: Any, index: Any, values: Values, first: int, last: int) -> list[_
     if e.is_Mul:
         moving = [a for a in e.args if index in a.free_symbols]
         if len(moving) != 1:
-            raise _NoFastSum(f"{e} multiplies two terms that both change with {index}")
+            raise NoFastSumError(f"{e} multiplies two terms that both change with {index}")
         factor = Fraction(_evaluate(e / moving[0], values))
         return [p.scaled(factor) for p in _pieces(moving[0], index, values, first, last)]
     if e.func is sp.floor:
@@ -245,7 +244,7 @@ def _pieces(e: Any, index: Any, values: Values, first: int, last: int) -> list[_
             both = [found, _pieces(argument, index, values, first, last)]
             found = _combine(both, lambda parts: _winner(parts[0], parts[1], keep_larger))
         return found
-    raise _NoFastSum(f"{e.func.__name__} of {index}")
+    raise NoFastSumError(f"{e.func.__name__} of {index}")
 
 
 def _total(parts: list[_Piece]) -> _Piece:
@@ -294,14 +293,11 @@ def _floored(piece: _Piece) -> _Piece:
             shift = floor_of(piece.constant * n)
             return _Piece(piece.first, piece.last, Fraction(0), Fraction(0), ((Fraction(1), a, b + shift * m, m * n),))
         if abs(c.numerator) == 1:  # -floor(x) = ceil(-x) = floor((-a i - b + m - 1)/m) for whole a, b
-            flipped = _Piece(
-                piece.first, piece.last, Fraction(0), piece.constant, ((-c, -a, -b + m - 1, m),)
-            )
+            flipped = _Piece(piece.first, piece.last, Fraction(0), piece.constant, ((-c, -a, -b + m - 1, m),))
             return _floored(flipped)
     if piece.slope.denominator == 1 and all(c.denominator == 1 for c, *_ in piece.floors):
-        whole = _Piece(piece.first, piece.last, piece.slope, Fraction(floor_of(piece.constant)), piece.floors)
-        return whole
-    raise _NoFastSum("a floor of several floors")
+        return _Piece(piece.first, piece.last, piece.slope, Fraction(floor_of(piece.constant)), piece.floors)
+    raise NoFastSumError("a floor of several floors")
 
 
 _RULES: dict[Any, Callable[[Any, Values], Number]] = {
@@ -310,8 +306,8 @@ _RULES: dict[Any, Callable[[Any, Values], Number]] = {
     sp.Pow: _power,
     sp.floor: _floor,
     sp.ceiling: _ceiling,
-    sp.Min: lambda e, v: min(_evaluate(a, v) for a in e.args),
-    sp.Max: lambda e, v: max(_evaluate(a, v) for a in e.args),
+    sp.Min: lambda e, values: min(_evaluate(a, values) for a in e.args),
+    sp.Max: lambda e, values: max(_evaluate(a, values) for a in e.args),
     sp.Mod: _mod,
     Gcd: _gcd,
     sp.Piecewise: _piecewise,
@@ -322,9 +318,9 @@ _RULES: dict[Any, Callable[[Any, Values], Number]] = {
     sp.GreaterThan: _compare(lambda a, b: a >= b),
     sp.Equality: _compare(lambda a, b: a == b),
     sp.Unequality: _compare(lambda a, b: a != b),
-    sp.And: lambda e, v: int(all(_evaluate(a, v) for a in e.args)),
-    sp.Or: lambda e, v: int(any(_evaluate(a, v) for a in e.args)),
-    sp.Not: lambda e, v: int(not _evaluate(e.args[0], v)),
-    type(sp.true): lambda e, v: 1,
-    type(sp.false): lambda e, v: 0,
+    sp.And: lambda e, values: int(all(_evaluate(a, values) for a in e.args)),
+    sp.Or: lambda e, values: int(any(_evaluate(a, values) for a in e.args)),
+    sp.Not: lambda e, values: int(not _evaluate(e.args[0], values)),
+    type(sp.true): lambda _e, _values: 1,
+    type(sp.false): lambda _e, _values: 0,
 }

@@ -49,5 +49,7 @@ def floor_of(e: sp.Expr) -> int:
         return (min if e.func is sp.Min else max)(floor_of(x) for x in e.args)
     if e.func is sp.ceiling:
         inner = floor_of(e.args[0])
-        return max(inner, 1) if inner >= 0 and e.args[0].is_Mul and all(f.is_positive for f in e.args[0].args) else inner
+        return (
+            max(inner, 1) if inner >= 0 and e.args[0].is_Mul and all(f.is_positive for f in e.args[0].args) else inner
+        )
     return floor_of(e.args[0]) if e.func is sp.floor else -1

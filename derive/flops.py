@@ -138,12 +138,7 @@ def _points(einsum: Einsum, convention: Convention) -> sp.Expr:
 
 
 def _run_points(schedule: Schedule, kernel: Kernel, einsum: Einsum, *, whole_tiles_of: str | None = None) -> sp.Expr:
-    """Points that *kernel* runs of *einsum*: tiled indices in whole tiles.
-
-    Args:
-        schedule, kernel, einsum: what runs where.
-        whole_tiles_of: count each tile of this index as one point.
-    """
+    """Points that *kernel* runs of *einsum*, tiled indices in whole tiles; a tile of *whole_tiles_of* is one point."""
     names = {i.name for i in einsum.space}
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
     amount: sp.Expr = sp.Integer(1)
@@ -155,7 +150,7 @@ def _run_points(schedule: Schedule, kernel: Kernel, einsum: Einsum, *, whole_til
             pending.pop(i, None)
         counts_trips = whole_tiles_of in {i.name for i in loop.indices}
         if met is not None and einsum.domain is not None and loop in (met.rows, met.keys):
-            amount *= (met.tiles if loop is met.keys else 1) * (1 if counts_trips else loop.tile)
+            amount *= (met.tiles if loop == met.keys else 1) * (1 if counts_trips else loop.tile)
         else:
             amount *= loop.trips * (1 if counts_trips else loop.tile)
     return amount * sp.Mul(*(i.extent for i in pending))

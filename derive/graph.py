@@ -115,7 +115,8 @@ class Graph:
             node = f"{e.output.name} ="
             view.add_edges_from((t.name, node) for t in e.inputs)
             view.add_edge(node, e.output.name)
-        return nx.freeze(view)
+        nx.freeze(view)
+        return view
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.einsums))

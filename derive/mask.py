@@ -79,11 +79,6 @@ class Mask:
         """How many queries at the start see no key, since their last one would stand before key 0."""
         return sp.Integer(0) if self.last is None else _clamp(-self.last.subs(ROW, 0), self.rows)
 
-    def keeps(self, row: int, column: int, bounds: tuple[int | None, int | None]) -> bool:
-        """Whether the pair is kept, from the definition alone; *bounds* are the numeric ends for this row."""
-        first, last = bounds
-        return (first is None or column >= first) and (last is None or column <= last)
-
 
 def _clamp(x: sp.Expr, top: sp.Expr) -> sp.Expr:
     """*x* held between 0 and *top*."""
@@ -101,10 +96,12 @@ def causal(rows: sp.Expr, columns: sp.Expr, *, align: str = "bottom-right", row:
     """Each query sees the keys up to its own position.
 
     Args:
-        rows, columns: numbers of queries and keys.
+        rows: number of queries.
+        columns: number of keys.
         align: ``bottom-right`` puts the last query on the last key (a KV cache, FlashAttention from 2.1 on);
             ``top-left`` puts the first query on the first key (cuDNN, PyTorch's ``is_causal``).
-        row, column: the indices' names.
+        row: name of the query index.
+        column: name of the key index.
     """
     offset = columns - rows if align == "bottom-right" else sp.Integer(0)
     short = "causal" if align == "bottom-right" else "causal-tl"

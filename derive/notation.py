@@ -56,7 +56,9 @@ def cascade(
         indices = []
         for index in (n.strip() for n in (names or "").split(",") if n.strip()):
             if index not in extents:
-                raise IllFormedError(f"{name}[{names}]: index {index} has no extent; the extents given are {list(extents)}")
+                raise IllFormedError(
+                    f"{name}[{names}]: index {index} has no extent; the extents given are {list(extents)}"
+                )
             indices.append(Index(index, extents[index]))
         return Tensor(name, tuple(indices), widths.get(name, width))
 

@@ -27,7 +27,7 @@ from derive.einsum import Tensor
 from derive.exact import Gcd
 from derive.extremes import least, most
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import C, C_L2, dummy
+from derive.symbols import C_L2, C, dummy
 from derive.traffic import finished_in_place, first_touch, is_accumulator, kernel_traffic
 
 

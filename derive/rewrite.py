@@ -57,7 +57,7 @@ class Rule(Generic[Subject]):
     preconditions: tuple[Precondition[Subject], ...]
     rewrite: Callable[[Subject, Any], Subject]
     example: Callable[[], Subject]
-    condition: Callable[[Subject], sp.Basic] = field(default=lambda subject: sp.true)
+    condition: Callable[[Subject], sp.Basic] = field(default=lambda _: sp.true)
     options: str = ""
 
     def matches(self, subject: Subject) -> Iterator[Any]:

@@ -15,7 +15,7 @@ Source: Dao et al. 2022, arXiv:2205.14135, theorem 2 (the attention case); Dao 2
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import sympy as sp
 
@@ -41,7 +41,7 @@ def kernel_traffic(schedule: Schedule, kernel: Kernel) -> Moves:
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
     moves: dict[str, Move] = {}
     for tensor in schedule.inputs_of(kernel):
-        moves[tensor.name] = Move(read=_by_case(kernel, tensor, lambda p, t=tensor: _visits(p, t, met)))
+        moves[tensor.name] = Move(read=_by_case(kernel, tensor, partial(_visits, tensor=tensor, met=met)))
     leaves = {t.name for t in schedule.outputs_of(kernel)}
     for tensor in (*schedule.internals_of(kernel), *schedule.outputs_of(kernel)):
         move = _result(schedule, kernel, tensor, met, leaves=tensor.name in leaves)
@@ -80,20 +80,21 @@ def is_accumulator(schedule: Schedule, kernel: Kernel, tensor: Tensor) -> bool:
 def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | None, *, leaves: bool) -> Move:
     """What *kernel* moves of a tensor it defines: a finished result once, a partial sum at every visit."""
     once = first_touch(kernel, tensor, met)
-    stays = leaves or (kernel.in_memory and not finished_in_place(schedule, kernel, tensor))
+    kept = kernel.in_memory and not finished_in_place(schedule, kernel, tensor)
 
-    def partial(prefix: tuple[Loop, ...]) -> bool:
+    def is_partial(prefix: tuple[Loop, ...]) -> bool:
         return any(_reduces(schedule, tensor, loop) for loop in prefix if not loop.grid)
 
     def read(prefix: tuple[Loop, ...]) -> sp.Expr:
-        if not partial(prefix):
+        if not is_partial(prefix):
             return sp.Integer(0)
         return _visits(prefix, tensor, met) - (0 if kernel.in_memory else once)
 
     def write(prefix: tuple[Loop, ...]) -> sp.Expr:
-        if not partial(prefix):
+        if not is_partial(prefix):
             return tensor.size if leaves else sp.Integer(0)
-        return _visits(prefix, tensor, met) + (tensor.size - once if stays else -once)
+        never_visited, last_visits = (tensor.size - once if leaves else 0), (0 if leaves or kept else once)
+        return _visits(prefix, tensor, met) + never_visited - last_visits
 
     return Move(_by_case(kernel, tensor, read), _by_case(kernel, tensor, write))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ from derive.residency import Sharing, dram, live_between, sharing
 from derive.schedule import Kernel
 from derive.symbols import symbol
 from derive.traffic import compulsory, traffic
-from hardware.roofline import Work, rate, ridge, roofline
+from hardware.roofline import PIPES, Rate, Work, rate, ridge, roofline
+from hardware.roofline import Pipe as Level
 
 if TYPE_CHECKING:
     from derive.mask import Mask
@@ -55,6 +57,15 @@ class Account:
             return value(amount, self.values)
         except UnboundError:
             return None
+
+    def exact(self, amount: sp.Basic) -> Number:
+        """The exact value of *amount*; raises ``UnboundError`` while one of its symbols has none."""
+        return value(amount, self.values)
+
+    @cached_property
+    def is_numeric(self) -> bool:
+        """Whether every byte count has a value."""
+        return self.number(self.sm.total.amount) is not None and self.number(self.dram.total.amount) is not None
 
     def whole(self, amount: sp.Basic) -> int | None:
         """The value of a count; half a byte of a narrow type counts as a whole one."""
@@ -180,44 +191,45 @@ class Account:
         work, moved = self.number(self.useful[Pipe.MMA]), self.number(self.dram.total.amount)
         if work is None or not moved:
             return None
-        return sp.Rational(work) / sp.Rational(moved)  # type: ignore[no-any-return]
+        return Fraction(work) / moved
 
     @cached_property
     def ridge(self) -> Number | None:
         """FLOP a byte at which the matrix pipe and HBM take equally long."""
         return None if self.machine is None else ridge(self.machine, self.operand)
 
-    def rate(self, pipe: str) -> object | None:
+    def rate(self, pipe: Level) -> Rate | None:
         """The machine's rate of a pipe or level, with its provenance; ``None`` when it is not known."""
         return None if self.machine is None else rate(self.machine, pipe, self.operand)
 
     @cached_property
-    def times(self) -> dict[str, float | None]:
+    def times(self) -> dict[Level, float | None]:
         """Seconds that each pipe and level needs at its peak rate, as far as known."""
         if self.machine is None:
             return {}
-        amounts = {
+        amounts: dict[Level, sp.Expr] = {
             "mma": self.executed[Pipe.MMA],
             "exp": self.executed[Pipe.SFU],
             "vector": self.executed[Pipe.VECTOR],
             "l2": self.sm.total.amount,
             "dram": self.dram.total.amount,
         }
-        exact = {pipe: self.number(amount) for pipe, amount in amounts.items()}
-        work = Work(**{pipe: None if n is None else sp.Rational(n) for pipe, n in exact.items()})
+        exact = {level: self.number(amount) for level, amount in amounts.items()}
+        work = Work(**{level: None if n is None else sp.Rational(n) for level, n in exact.items()})
         found = roofline(work, self.machine, self.operand).times
-        return {pipe: None if found.get(pipe) is None else float(found[pipe]) for pipe in amounts}
+        return {level: None if (t := found[level]) is None else float(t) for level in PIPES}
 
     @cached_property
-    def bound(self) -> str | None:
+    def bound(self) -> Level | None:
         """The pipe or level that takes longest."""
-        known = {pipe: t for pipe, t in self.times.items() if t is not None}
-        return max(known, key=lambda pipe: known[pipe]) if known else None
+        known: dict[Level, float] = {level: t for level, t in self.times.items() if t is not None}
+        return max(known, key=lambda level: known[level]) if known else None
 
     @cached_property
     def seconds(self) -> float | None:
         """The least time at the machine's peak rates."""
-        return self.times[self.bound] if self.bound is not None else None
+        slowest = self.bound
+        return None if slowest is None else self.times[slowest]
 
 
 def by_tensor(account: Account, moves: Moves) -> dict[str, tuple[int | None, int | None]]:

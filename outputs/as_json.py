@@ -8,6 +8,7 @@ import sympy as sp
 
 from derive.cost import Moves
 from derive.flops import Pipe
+from hardware.roofline import PIPES
 from outputs.account import by_tensor
 from outputs.latex import step_latex
 
@@ -66,7 +67,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         "intensity": None if account.intensity is None else float(account.intensity),
         "ridge": None if account.ridge is None else float(account.ridge),
         "time": {
-            **{pipe: account.times.get(pipe) for pipe in ("mma", "exp", "vector", "dram", "l2")},
+            **{level: account.times.get(level) for level in PIPES},
             "bound": account.bound,
             "seconds": account.seconds,
         },

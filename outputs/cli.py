@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -163,7 +163,7 @@ def _answer(
     convention: str,
     order: str,
     sweep: str,
-    l2: str,
+    l2: Literal["nominal", "effective"],
 ) -> Explanation:
     """The explanation that the words of the command line ask for."""
     from derive.attention import variant as find_variant
@@ -247,7 +247,9 @@ def check(samples: int, seed: int, json_: bool, **question: Any) -> int:
     """Closed forms of VARIANT against code that shares nothing with them, on random configurations."""
     from outputs.checking import check_schedules, report
 
-    progress = None if json_ or not sys.stderr.isatty() else (lambda words: click.echo(f"\r{words}", err=True, nl=False))
+    progress = (
+        None if json_ or not sys.stderr.isatty() else (lambda words: click.echo(f"\r{words}", err=True, nl=False))
+    )
     found = check_schedules(question, samples=samples, seed=seed, progress=progress)
     if json_:
         import json

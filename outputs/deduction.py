@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from derive.errors import BadValueError, InfeasibleError, UnboundError
 from derive.exact import Number, value
@@ -39,7 +39,7 @@ class Options:
     convention: Convention = Convention.EXACT
     order: str = "head"
     sawtooth: bool = False
-    cache: str = "nominal"
+    cache: Literal["nominal", "effective"] = "nominal"
     ctas_an_sm: int = 1
 
 

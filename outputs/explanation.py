@@ -104,4 +104,3 @@ class Explanation:
         apart = {"kv": ("b_kv",), "scores": ("b_s", "b_p"), "probs": ("b_p",), "stats": ("b_l",)}
         named = {name for group, names in apart.items() if group in request.types for name in names}
         return found | {symbol(n): b for n in ("b_kv", "b_s", "b_p", "b_l") if n not in named}
-

@@ -28,10 +28,10 @@ _UPRIGHT = frozenset({"L2", "kv", "acc"})
 class HousePrinter(LatexPrinter):  # type: ignore[misc]
     """SymPy's printer with the house's symbols, factor order and inequalities."""
 
-    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:  # noqa: ARG002, N802
+    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:  # noqa: ARG002
         return symbol_latex(expr.name)
 
-    def _print_Mul(self, expr: Any) -> str:  # noqa: N802
+    def _print_Mul(self, expr: Any) -> str:
         number, rest = expr.as_coeff_Mul()
         factors = sorted(sp.Mul.make_args(rest), key=_factor_order)
         above = [f for f in factors if not _divides(f)]
@@ -47,21 +47,21 @@ class HousePrinter(LatexPrinter):  # type: ignore[misc]
         printed = self._print(factor)
         return rf"\left({printed}\right)" if factor.is_Add or factor.func is sp.Sum else printed
 
-    def _print_Relational(self, expr: Any) -> str:  # noqa: N802
+    def _print_Relational(self, expr: Any) -> str:
         left, right, operator = expr.lhs, expr.rhs, expr.rel_op
         if operator in (">=", ">"):
             left, right, operator = right, left, operator.replace(">", "<")
         return f"{self._print(left)} {_RELATIONS[operator]} {self._print(right)}"
 
-    def _print_And(self, expr: Any) -> str:  # noqa: N802
+    def _print_And(self, expr: Any) -> str:
         return r" \text{ and } ".join(sorted(self._print(a) for a in expr.args))
 
-    def _print_Piecewise(self, expr: Any) -> str:  # noqa: N802
+    def _print_Piecewise(self, expr: Any) -> str:
         rows = [rf"{self._print(a)} & \text{{if }} {self._print(c)}" for a, c in expr.args[:-1]]
         rows.append(rf"{self._print(expr.args[-1][0])} & \text{{otherwise}}")
         return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
 
-    def _print_Gcd(self, expr: Any) -> str:  # noqa: N802
+    def _print_Gcd(self, expr: Any) -> str:
         return rf"\gcd\left({', '.join(self._print(a) for a in expr.args)}\right)"
 
 
@@ -70,7 +70,9 @@ def symbol_latex(name: str) -> str:
     base, _, subscript = name.partition("_")
     if not subscript:
         return base
-    return rf"{base}_{{\mathrm{{{subscript}}}}}" if len(subscript) > 1 or subscript in _UPRIGHT else f"{base}_{subscript}"
+    return (
+        rf"{base}_{{\mathrm{{{subscript}}}}}" if len(subscript) > 1 or subscript in _UPRIGHT else f"{base}_{subscript}"
+    )
 
 
 def _divides(factor: Any) -> bool:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 Number = int | Fraction | float
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_TIMES = (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9))
+_TIMES: tuple[tuple[str, int], ...] = (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9))
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 
 

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from derive.einsum import Map
 from derive.flops import Pipe
+from derive.graph import Graph
 from derive.mask import Mask
+from derive.passes import passes
+from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
 from outputs.notation import cases, text, tidy
+from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
-from outputs.reasons import (
-    after_the_threshold,
-    if_causal,
-    if_decode,
-    profile,
-    tile_constant,
-    until_when,
-    why_fewer_bytes,
-)
+from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
 
 if TYPE_CHECKING:
     from derive.cost import Moves
+    from derive.exact import Number
+    from derive.rewrite import Step
+    from hardware.roofline import Pipe as Level
     from outputs.account import Account
     from outputs.explanation import Explanation
 
-_PIPES = {"mma": "matmul", "exp": "exponentials", "vector": "vector", "l2": "L2 to SMs", "dram": "DRAM"}
+_PIPES: dict[Level, str] = {
+    "mma": "matmul",
+    "exp": "exponentials",
+    "vector": "vector",
+    "l2": "L2 to SMs",
+    "dram": "DRAM",
+}
 
 
 def explain(answer: Explanation) -> list[Section]:
     """The whole answer, section by section."""
-    numeric = all(a.number(a.sm.total.amount) is not None for a in answer.accounts)
-    sections = [_question(answer), _work(answer), _bytes(answer)]
-    if numeric and answer.machine is not None:
+    sections = [_question(answer), _work(answer), _bytes(answer), _memory(answer)]
+    if answer.machine is not None and all(a.is_numeric for a in answer.accounts):
         sections.append(_roofline(answer))
     sections.append(_why_legal(answer))
     sections += [s for s in (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer)) if s]
@@ -120,54 +126,48 @@ def _work(answer: Explanation) -> Section:
         run, useful = account.number(account.executed[Pipe.MMA]), account.number(account.useful[Pipe.MMA])
         if run is None or useful is None:
             continue
-        share = f"{significant(sp.Rational(run) / sp.Rational(useful))}x useful" if run != useful else "= useful"
+        share = f"{significant(Fraction(run) / useful)}x useful" if run != useful else "= useful"
         table.add("executed", account.name, form(answer, account.executed[Pipe.MMA]), f"{grouped(run)} FLOP, {share}")
     return Section(f"work ({convention} count of pairs; one multiply-add = 2 FLOP)", table)
 
 
-def _exact(number: object, unit: str) -> str:
-    return "" if number is None else f"{grouped(number)} {unit}"  # type: ignore[arg-type]
+def _exact(number: Number | None, unit: str) -> str:
+    return "" if number is None else f"{grouped(number)} {unit}"
 
 
 def _bytes(answer: Explanation) -> Section:
-    machine = answer.machine
     columns = ("", "", "closed form", "bytes", "exact")
-    table = Table((*columns, "time") if machine else columns)
+    table = Table((*columns, "time") if answer.machine else columns)
     first = answer.accounts[0]
-    compulsory = {a.name: a.compulsory for a in answer.accounts}
-    table.add("compulsory", "any", *_row(answer, first, compulsory[first.name], "dram"))
-    for label, level, moves in (
-        ("SM-side", "l2", {a.name: a.sm for a in answer.accounts}),
-        ("DRAM", "dram", {a.name: a.dram for a in answer.accounts}),
-    ):
-        shown = label
-        for account in answer.accounts:
-            table.add(shown, account.name, *_row(answer, account, moves[account.name], level))
-            shown = ""
-    notes = []
-    for account in answer.accounts:
-        amount = account.dram.total.amount
-        if len(found := cases(amount)) > 1 and account.number(amount) is not None:
-            for n, (_, condition) in enumerate(found):
-                if condition == sp.true:
-                    failed = [text(c.xreplace(answer.shown)) for _, c in found[:n]]
-                    notes.append(f"* {account.name}: because this fails: {'; '.join(failed)}")
-                    break
-                if account.number(condition) == 1:
-                    notes.append(f"* {account.name}: while {text(condition.xreplace(answer.shown))}")
-                    break
-    if machine is not None:
-        known = [(level, account_rate(first, level)) for level in ("l2", "dram")]
-        notes += [f"time at {decimal(r.value, 'B/s')} for {_PIPES[level]} ({r.how})" for level, r in known if r]
+    table.add("compulsory", "any", *_row(answer, first, first.compulsory, "dram"))
+    levels: tuple[tuple[str, Level], ...] = (("SM-side", "l2"), ("DRAM", "dram"))
+    for label, level in levels:
+        for n, account in enumerate(answer.accounts):
+            moves = account.sm if level == "l2" else account.dram
+            table.add("" if n else label, account.name, *_row(answer, account, moves, level))
+    notes = [note for account in answer.accounts if (note := _case_note(answer, account))]
+    known = [(level, first.rate(level)) for _, level in levels]
+    notes += [f"time at {decimal(r.value, 'B/s')} for {_PIPES[level]}: {r.how}, {r.kind}" for level, r in known if r]
     return Section("bytes (sizes binary, rates decimal)", table, notes)
 
 
-def account_rate(account: Account, pipe: str) -> object:
-    """The machine's rate of *pipe*, or ``None``."""
-    return account.rate(pipe)
+def _case_note(answer: Explanation, account: Account) -> str | None:
+    """Which case of the DRAM bytes holds at the given numbers."""
+    found = cases(account.dram.total.amount)
+    if len(found) == 1 or not account.is_numeric:
+        return None
+    failed: list[str] = []
+    for _, condition in found:
+        shown = text(condition.xreplace(answer.shown))
+        if condition == sp.true:
+            return f"* {account.name}: since this fails: {'; '.join(failed)}"
+        if account.number(condition) == 1:
+            return f"* {account.name}: while {shown}"
+        failed.append(shown)
+    return None
 
 
-def _row(answer: Explanation, account: Account, moves: Moves, level: str) -> list[str]:
+def _row(answer: Explanation, account: Account, moves: Moves, level: Level) -> list[str]:
     amount = moves.total.amount
     number = account.number(amount)
     cells = [form(answer, amount)]
@@ -176,7 +176,7 @@ def _row(answer: Explanation, account: Account, moves: Moves, level: str) -> lis
     cells += [size(number), f"{grouped(number)} B"]
     if answer.machine is not None:
         rate = account.rate(level)
-        cells.append("" if rate is None else seconds(sp.Rational(number) / sp.Rational(rate.value)))
+        cells.append("" if rate is None else seconds(Fraction(number) / rate.value))
     return cells
 
 
@@ -184,12 +184,12 @@ def _roofline(answer: Explanation) -> Section:
     table = Table(("", *(_PIPES[p] for p in ("mma", "exp", "vector", "l2", "dram")), "binds", "at least"))
     notes = []
     for a in answer.accounts:
-        known = {p: a.times.get(p) for p in ("mma", "exp", "vector", "l2", "dram")}
-        cells = ["?" if t is None else seconds(sp.Rational(t)) for t in known.values()]
+        known = a.times
+        cells = ["?" if t is None else seconds(t) for t in known.values()]
         binds = _PIPES[a.bound] if a.bound else "?"
-        table.add(a.name, *cells, binds, "?" if a.seconds is None else seconds(sp.Rational(a.seconds)))
+        table.add(a.name, *cells, binds, "?" if a.seconds is None else seconds(a.seconds))
         if a.intensity is not None and a.ridge is not None:
-            ratio = sp.Rational(a.intensity) / sp.Rational(a.ridge)
+            ratio = Fraction(a.intensity) / a.ridge
             side = (
                 f"{significant(ratio)}x past it: compute-bound against HBM"
                 if ratio >= 1
@@ -198,7 +198,8 @@ def _roofline(answer: Explanation) -> Section:
             notes.append(
                 f"{a.name}: {significant(a.intensity)} FLOP/B of HBM, ridge {significant(a.ridge)} FLOP/B; {side}"
             )
-    for pipe in ("mma", "exp", "vector"):
+    pipes: tuple[Level, ...] = ("mma", "exp", "vector")
+    for pipe in pipes:
         if (rate := answer.accounts[0].rate(pipe)) is not None:
             unit = "FLOP/s" if pipe == "mma" else "op/s"
             notes.append(f"{_PIPES[pipe]} at {decimal(rate.value, unit)}: {rate.how}")
@@ -211,8 +212,36 @@ def _why_legal(answer: Explanation) -> Section:
         lines.append(f"{account.name}:")
         for n, step in enumerate(account.derivation.steps, 1):
             reasons = "; ".join(step.reasons)
-            lines.append(f"  {n}. {step.rule}: {step.rule.claim}; legal: {reasons} [{step.rule.reference}]")
+            passed = _passes(step)
+            lines.append(f"  {n}. {step.rule}: {step.rule.claim}{passed}; legal: {reasons} [{step.rule.reference}]")
     return Section("why each step is legal (`derive steps` shows the graphs between)", lines)
+
+
+def _passes(step: Step) -> str:
+    """How many passes over the keys the cascade needs after an algebra step."""
+    if not isinstance(step.after, Graph) or any(e.map is Map.SOFTMAX for e in step.after.einsums):
+        return ""
+    column = step.after.mask.column if step.after.mask else "k"
+    return f"; passes over {column} it needs: {passes(step.after, column)}" if column in step.after.indices else ""
+
+
+def _memory(answer: Explanation) -> Section:
+    """What a CTA holds on chip, and what HBM holds at the worst moment."""
+    table = Table(("", "", "closed form", "bytes", "of"))
+    room = answer.machine.get("shared_mem_per_block_max") if answer.machine else None
+    for n, account in enumerate(answer.accounts):
+        label = "" if n else "shared memory a CTA"
+        if account.footprint is None:
+            table.add(label, account.name, "its library's own tiles", "", "")
+            continue
+        held = account.number(account.footprint)
+        limit = size(room.value) if room is not None and held is not None else ""
+        table.add(label, account.name, form(answer, account.footprint), "" if held is None else size(held), limit)
+    for n, account in enumerate(answer.accounts):
+        peak = account.number(account.memory_peak)
+        closed = form(answer, account.memory_peak)
+        table.add("" if n else "HBM at its peak", account.name, closed, "" if peak is None else size(peak), "")
+    return Section("memory", table)
 
 
 def _readings(answer: Explanation) -> Section:
@@ -223,5 +252,7 @@ def _readings(answer: Explanation) -> Section:
         "written lines go back to HBM once, intermediates included",
     ]
     if any(a.operand for a in answer.accounts) and answer.machine is not None:
-        lines.append("times are lower bounds at peak rates from data sheets; `derive machines` says where each comes from")
+        lines.append(
+            "times are lower bounds at peak rates from data sheets; `derive machines` says where each comes from"
+        )
     return Section("how to read this", lines)

@@ -61,21 +61,21 @@ def threshold(account: Account, *, tied: bool) -> Threshold | None:
 
 def _formula(account: Account, *, tied: bool) -> sp.Expr:
     """The largest length in closed form: linear in N_k for shared slices, a square root for intermediates."""
-    live = account.live_bytes
     if account.sharing is not None:
         _, shared = account.sharing
         return sp.floor(C_L2 / (shared.live * (shared.slice_bytes / N_k)))
-    grown = live.xreplace({N_q: N_k}) if tied else live
-    largest = max(sp.Max.make_args(grown), key=lambda e: value(e, _ones(e)))
-    coefficients = sp.Poly(largest, N_k).all_coeffs()
-    if len(coefficients) == 3:
-        a, half = coefficients[0], coefficients[1] / 2
-        return sp.floor((sp.sqrt(a * C_L2 + half**2 - a * coefficients[2]) - half) / a)
-    return sp.floor((C_L2 - coefficients[1]) / coefficients[0])
+    lives = dict.fromkeys(live.xreplace({N_q: N_k}) if tied else live for live in account.handed_on.values())
+    formulas = list(dict.fromkeys(_solved(live) for live in lives))
+    return formulas[0] if len(formulas) == 1 else sp.Min(*formulas, evaluate=False)
 
 
-def _ones(e: sp.Expr) -> dict[str, Number]:
-    return {s.name: 1 for s in e.free_symbols}
+def _solved(live: sp.Expr) -> sp.Expr:
+    """The largest N_k with ``a N_k^2 + c N_k + e <= C_L2``, where *live* is that polynomial."""
+    polynomial = sp.expand(live)
+    a, c, e = (polynomial.coeff(N_k, power) for power in (2, 1, 0))
+    if a == 0:
+        return sp.floor((C_L2 - e) / c)
+    return sp.floor((sp.sqrt(a * (C_L2 - e) + (c / 2) ** 2) - c / 2) / a)
 
 
 def _largest(fits: Callable[[int], bool], *, scan: int | None) -> int:
@@ -87,9 +87,10 @@ def _largest(fits: Callable[[int], bool], *, scan: int | None) -> int:
     top = 1
     while fits(top):
         top *= 2
-    for tile in range(1, min(-(-top // scan), _SCANNED_ROW_TILES) + 1) if scan else ():
-        if not fits(tile * scan):
-            return _search(fits, (tile - 1) * scan, tile * scan)
+    step = scan or top
+    for tile in range(1, min(-(-top // step), _SCANNED_ROW_TILES) + 1):
+        if not fits(tile * step):
+            return _search(fits, (tile - 1) * step, tile * step)
     return _search(fits, 0, top)
 
 

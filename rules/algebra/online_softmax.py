@@ -67,7 +67,7 @@ def _maximum_only_shifts(graph: Graph, match: Match) -> bool:
 
 
 def _graph(*, quotient: bool = False, shifted_sum: bool = False, centred: bool = False) -> Graph:
-    """l and U from exp(S - m); the flags add a reader that needs the final m or l before the pass is over."""
+    """L and U from exp(S - m); the flags add a reader that needs the final m or l before the pass is over."""
     q, k, e = Index("q", N_q), Index("k", N_k), Index("e", d_v)
     s, v = Tensor("S", (q, k), b_s), Tensor("V", (k, e), b)
     m, low = Tensor("m", (q,), b_l), Tensor("l", (q,), b_l)

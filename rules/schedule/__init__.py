@@ -1,0 +1,1 @@
+"""Rules from schedule to schedule: they change order and place and keep every point."""

@@ -7,7 +7,7 @@ import sympy as sp
 from derive.attention.gqa import VARIANT as GQA
 from derive.attention.mha import VARIANT as MHA
 from derive.graph import Graph
-from derive.rewrite import apply_once
+from derive.rewrite import Rule
 from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import B_c, B_r
 from rules.algebra import defer_division, online_softmax, split_softmax
@@ -15,26 +15,27 @@ from rules.algebra import defer_division, online_softmax, split_softmax
 
 def streaming(mask: str = "full", *, grouped: bool = False) -> Graph:
     """Attention that needs one pass over k."""
-    return _after(_attention(mask, grouped), split_softmax, defer_division, online_softmax)
+    return _after(_attention(mask, grouped), split_softmax.RULE, defer_division.RULE, online_softmax.RULE)
 
 
 def two_pass(mask: str = "full") -> Graph:
     """Attention with the division deferred: two passes over k."""
-    return _after(_attention(mask), split_softmax, defer_division)
+    return _after(_attention(mask), split_softmax.RULE, defer_division.RULE)
 
 
 def three_pass(mask: str = "full") -> Graph:
     """Attention with the softmax opened: three passes over k."""
-    return _after(_attention(mask), split_softmax)
+    return _after(_attention(mask), split_softmax.RULE)
 
 
 def _attention(mask: str, grouped: bool = False) -> Graph:
     return (GQA if grouped else MHA).graph(mask)
 
 
-def _after(graph: Graph, *modules: object) -> Graph:
-    for module in modules:
-        graph = apply_once(module.RULE, graph).after  # type: ignore[attr-defined]
+def _after(graph: Graph, *rules: Rule[Graph]) -> Graph:
+    for rule in rules:
+        (match, *_) = rule.matches(graph)
+        graph = rule.rewrite(graph, match)
     return graph
 
 

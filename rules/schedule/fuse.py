@@ -63,9 +63,9 @@ def _pointwise(einsum: Einsum) -> bool:
     return not einsum.reduced
 
 
-def _rule(name: str, claim: str, shape: Callable[[Schedule], Iterator[Match]], graph: Callable[[], Graph], tiled: str) -> (
-    Rule[Schedule]
-):
+def _rule(
+    name: str, claim: str, shape: Callable[[Schedule], Iterator[Match]], graph: Callable[[], Graph], tiled: str
+) -> Rule[Schedule]:
     return Rule(
         name=name,
         claim=claim,
@@ -111,4 +111,3 @@ PROLOGUE = _rule(
     "Qs",
 )
 RULES = (ALL, BETWEEN_PRODUCTS, PROLOGUE)
-

@@ -76,7 +76,7 @@ def _reduced_over(index: str) -> Graph:
 
 def _heads(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
     """Indices of the kernel's result that stand before the queries and have no loop yet."""
-    found = []
+    found: list[Index] = []
     for index in schedule.nodes(kernel)[-1].output.indices:
         if index.name == "q":
             return tuple(found)
@@ -129,4 +129,3 @@ HEADS: Rule[Schedule] = Rule(
 )
 QUERIES = launch_loop("q")
 RULES = (QUERIES, HEADS)
-

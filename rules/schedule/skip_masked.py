@@ -22,7 +22,9 @@ from rules.schedule.examples import flash, fused, loop, streaming
 def shape(schedule: Schedule) -> Iterator[Kernel]:
     """Kernels that tile both indices of a mask and do not skip yet."""
     mask = schedule.graph.mask
-    for kernel in schedule.kernels if mask is not None else ():
+    if mask is None:
+        return
+    for kernel in schedule.kernels:
         tiled = kernel.loop_of(mask.row) is not None and kernel.loop_of(mask.column) is not None
         if tiled and not kernel.skips_masked:
             yield kernel
@@ -34,14 +36,15 @@ def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
 
 
 def _only_kept_pairs(schedule: Schedule, kernel: Kernel) -> bool:
-    column = schedule.graph.mask.column
-    over_keys = (e for e in schedule.nodes(kernel) if column in {i.name for i in e.space})
+    mask = schedule.graph.mask
+    over_keys = (e for e in schedule.nodes(kernel) if mask and mask.column in {i.name for i in e.space})
     return all(e.domain is not None for e in over_keys)
 
 
 def _nothing_left_unwritten(schedule: Schedule, kernel: Kernel) -> bool:
     mask = schedule.graph.mask
-    return not any({mask.row, mask.column} <= {i.name for i in t.indices} for t in schedule.outputs_of(kernel))
+    pair = {mask.row, mask.column} if mask else set()
+    return not any(pair <= {i.name for i in t.indices} for t in schedule.outputs_of(kernel))
 
 
 def _causal(*, unmasked_sum: bool = False, scores_leave: bool = False) -> Schedule:

@@ -30,7 +30,10 @@ def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
         for kernel in schedule.kernels:
-            if any(index in {i.name for i in e.space} for e in schedule.nodes(kernel)) and kernel.loop_of(index) is None:
+            if (
+                any(index in {i.name for i in e.space} for e in schedule.nodes(kernel))
+                and kernel.loop_of(index) is None
+            ):
                 yield kernel
 
     def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
