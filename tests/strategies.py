@@ -1,0 +1,45 @@
+"""Random shapes, tiles, masks and schedules, small enough to walk tile by tile."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from hypothesis import strategies as st
+
+from derive.attention import names as variant_names
+from derive.attention import variant
+from derive.rewrite import Derivation
+from derive.variant import MASKS
+from rules.derivations import names as schedule_names
+from rules.derivations import plan
+
+extents = st.integers(1, 20)
+tiles = st.integers(1, 8)
+widths = st.integers(1, 4)
+masks = st.sampled_from(MASKS)
+variants = st.sampled_from(variant_names())
+schedules = st.sampled_from(schedule_names())
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> dict[str, int]:
+    """A value for every symbol of every variant and schedule; hk divides h, tiles need not divide anything."""
+    h_k = draw(st.integers(1, 3))
+    return {
+        "N_q": draw(extents),
+        "N_k": draw(extents),
+        "d": draw(widths),
+        "d_v": draw(widths),
+        "h_k": h_k,
+        "h": h_k * draw(st.integers(1, 3)),
+        "B": draw(st.integers(1, 2)),
+        "B_r": draw(tiles),
+        "B_c": draw(tiles),
+    }
+
+
+@lru_cache(maxsize=512)
+def derivation(variant_name: str, schedule: str, mask: str, order: str = "head", sawtooth: bool = False) -> Derivation:
+    """The derivation of a schedule for a variant, all symbols kept."""
+    chosen = plan(schedule).ordered(order=order, sawtooth=sawtooth)
+    return chosen.derive(variant(variant_name).graph(mask))
