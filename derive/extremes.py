@@ -1,4 +1,4 @@
-"""Minimum and maximum of two extents, simplified by the sign of their difference alone.
+"""Minimum, maximum and rounding of extents, simplified only where that is plain.
 
 SymPy's own constructors look for connections between all arguments by factoring, and its assumptions ask every question
 they know; on the bounds of a mask that took most of the time of a derivation and found nothing more than this.
@@ -11,18 +11,23 @@ import sympy as sp
 
 def least(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     """The smaller of *a* and *b*, one of them where their difference has a known sign."""
-    difference = sp.expand(a - b)
-    if floor_of(difference) >= 0:
-        return b
-    return a if floor_of(-difference) >= 0 else sp.Min(a, b, evaluate=False)
+    sign = _sign(a, b)
+    return (a if sign < 0 else b) if sign else sp.Min(a, b, evaluate=False)
 
 
 def most(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     """The larger of *a* and *b*, one of them where their difference has a known sign."""
-    difference = sp.expand(a - b)
+    sign = _sign(a, b)
+    return (a if sign > 0 else b) if sign else sp.Max(a, b, evaluate=False)
+
+
+def _sign(a: sp.Expr, b: sp.Expr) -> int:
+    """1 where *a* is never below *b*, -1 where it is never above, 0 where that is not plain."""
+    terms = sp.Add.make_args(a - b)
+    difference = sp.Add(*(term.expand(deep=False) for term in terms))  # deep would rebuild every minimum inside
     if floor_of(difference) >= 0:
-        return a
-    return b if floor_of(-difference) >= 0 else sp.Max(a, b, evaluate=False)
+        return 1
+    return -1 if floor_of(-difference) >= 0 else 0
 
 
 def floor_of(e: sp.Expr) -> int:
@@ -53,3 +58,13 @@ def floor_of(e: sp.Expr) -> int:
             max(inner, 1) if inner >= 0 and e.args[0].is_Mul and all(f.is_positive for f in e.args[0].args) else inner
         )
     return floor_of(e.args[0]) if e.func is sp.floor else -1
+
+
+def down(x: sp.Expr) -> sp.Expr:
+    """``floor(x)``, without SymPy's numeric search for a closed form."""
+    return sp.floor(x, evaluate=bool(x.is_Number or x.is_integer))
+
+
+def up(x: sp.Expr) -> sp.Expr:
+    """``ceil(x)``, likewise."""
+    return sp.ceiling(x, evaluate=bool(x.is_Number or x.is_integer))

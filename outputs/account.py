@@ -15,8 +15,9 @@ from derive.errors import UnboundError
 from derive.exact import Number, holds, value
 from derive.flops import Convention, Pipe, executed, flops, rescaling
 from derive.footprint import footprint, memory_peak
-from derive.residency import Sharing, dram, live_between, sharing
+from derive.residency import dram, live_between
 from derive.schedule import Kernel
+from derive.sharing import Sharing, sharing
 from derive.symbols import symbol
 from derive.traffic import compulsory, traffic
 from hardware.roofline import PIPES, Rate, Work, rate, ridge, roofline
@@ -219,17 +220,17 @@ class Account:
         found = roofline(work, self.machine, self.operand).times
         return {level: None if (t := found[level]) is None else float(t) for level in PIPES}
 
-    @cached_property
+    @property
     def bound(self) -> Level | None:
         """The pipe or level that takes longest."""
         known: dict[Level, float] = {level: t for level, t in self.times.items() if t is not None}
         return max(known, key=lambda level: known[level]) if known else None
 
-    @cached_property
+    @property
     def seconds(self) -> float | None:
         """The least time at the machine's peak rates."""
-        slowest = self.bound
-        return None if slowest is None else self.times[slowest]
+        known = [t for t in self.times.values() if t is not None]
+        return max(known, default=None)
 
 
 def by_tensor(account: Account, moves: Moves) -> dict[str, tuple[int | None, int | None]]:

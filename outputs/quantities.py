@@ -18,7 +18,7 @@ def grouped(number: Number) -> str:
 
 def significant(number: Number, digits: int = 4) -> str:
     """*number* to *digits* significant digits; a whole number below a million as it is, very large ones with an exponent."""
-    if Fraction(number).denominator == 1 and abs(number) < 10**6:
+    if Fraction(number).denominator == 1 and -(10**6) < number < 10**6:
         return grouped(number)
     exact = Decimal(Fraction(number).numerator) / Decimal(Fraction(number).denominator)
     rounded = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(exact)
@@ -49,5 +49,6 @@ def decimal(number: Number, unit: str) -> str:
 def seconds(number: Number) -> str:
     """A time, e.g. ``34.73 us``."""
     value = Fraction(number)
-    unit, scale = next((found for found in _TIMES if value * found[1] >= 1), _TIMES[-1])
+    large_enough = [(unit, scale) for unit, scale in _TIMES if value * scale >= 1]
+    unit, scale = large_enough[0] if large_enough else _TIMES[-1]
     return f"{significant(value * scale)} {unit}"

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 
 import sympy as sp
 
-from derive.residency import is_shared, sharing
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Residency, Schedule
+from derive.sharing import is_shared, sharing
 from derive.symbols import C_L2
 from derive.traffic import is_accumulator
 from rules.schedule.examples import flash, fused, loop, streaming

@@ -24,7 +24,9 @@ def test_softmax_attention_goes_from_three_passes_to_one(name: str, rules: int, 
 
 def test_the_final_maximum_keeps_its_pass_when_something_else_reads_it() -> None:
     """A rescaled sum needs no second pass; a plain sum of the same terms does."""
-    graph = online_softmax.RULE.rewrite(online_softmax.RULE.example(), next(online_softmax.shape(online_softmax.RULE.example())))
+    graph = online_softmax.RULE.rewrite(
+        online_softmax.RULE.example(), next(online_softmax.shape(online_softmax.RULE.example()))
+    )
     plain = online_softmax.RULE.example()
     assert (passes(graph, "k"), passes(plain, "k")) == (1, 2)
 

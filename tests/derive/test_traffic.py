@@ -28,8 +28,7 @@ def test_closed_form_equals_the_walk(variant: str, schedule: str, mask: str, num
     cut, numbers = derivation(variant, schedule, mask).schedule, fixed(variant, numbers)
     walked = {name: moved for name, moved in walk(cut, numbers).moves.items() if moved != (0, 0)}
     counted = {
-        name: (value(move.read, numbers), value(move.write, numbers))
-        for name, move in traffic(cut).by_tensor.items()
+        name: (value(move.read, numbers), value(move.write, numbers)) for name, move in traffic(cut).by_tensor.items()
     }
     assert {name: moved for name, moved in counted.items() if moved != (0, 0)} == walked
 
@@ -62,7 +61,9 @@ def test_no_more_is_held_than_the_footprint(variant: str, schedule: str, mask: s
 
 @settings(max_examples=200)
 @given(variant=variants, schedule=schedules, mask=masks, numbers=shapes())
-def test_compulsory_dram_and_sm_bytes_are_in_order(variant: str, schedule: str, mask: str, numbers: dict[str, int]) -> None:
+def test_compulsory_dram_and_sm_bytes_are_in_order(
+    variant: str, schedule: str, mask: str, numbers: dict[str, int]
+) -> None:
     """0 <= compulsory <= SM-side, and HBM traffic lies between nothing and the SM-side count, tensor by tensor."""
     cut, numbers = derivation(variant, schedule, mask).schedule, fixed(variant, numbers)
     machine = {"C": 4, "C_L2": 600, "b": 2, "b_kv": 2, "b_s": 2, "b_p": 2, "b_l": 2}

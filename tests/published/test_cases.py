@@ -230,7 +230,9 @@ def test_case_59_one_heads_k_and_v_fill_the_cache(mib: int, n: int) -> None:
 
 def test_case_60_the_effective_capacity_is_below_the_nominal() -> None:
     """https://github.com/RRZE-HPC/gpu-benches: the H100 keeps full speed to 36 MiB of 50."""
-    nominal, effective = (explain("mha N=8192 d=128", "flash2", cache=c).thresholds["flash2"] for c in ("nominal", "effective"))
+    nominal, effective = (
+        explain("mha N=8192 d=128", "flash2", cache=c).thresholds["flash2"] for c in ("nominal", "effective")
+    )
     assert nominal is not None
     assert effective is not None
     assert (nominal.number, effective.number) == (102_400, 73_728)
@@ -251,7 +253,8 @@ def test_case_71_each_kv_byte_read_g_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("d", "dtype", "mma", "exp"), [(64, "bf16", 17.4, 17.4), (128, "bf16", 34.7, 17.4), (128, "fp8", 17.4, 17.4), (64, "fp8", 8.7, 17.4)]
+    ("d", "dtype", "mma", "exp"),
+    [(64, "bf16", 17.4, 17.4), (128, "bf16", 34.7, 17.4), (128, "fp8", 17.4, 17.4), (64, "fp8", 8.7, 17.4)],
 )
 def test_case_78_the_exponential_unit(d: int, dtype: str, mma: float, exp: float) -> None:
     """https://github.com/Dao-AILab/flash-attention/issues/1160: 16 exp a clock on 132 SMs at 1.83 GHz, N = 8192."""

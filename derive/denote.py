@@ -1,0 +1,235 @@
+"""Graph -> expressions (SymPy): what a graph computes, with nothing in it but its inputs.
+
+``denote`` writes every element out at small extents, so that two graphs can be proved equal entry by entry; ``equation``
+writes an output in closed form, with sums and maxima over an index left standing, as it is printed. Both read the table
+``MAPS``; ``TERMS`` and ``RANGES`` combine points for the one and the other.
+
+Points outside an Einsum's domain are 0 in an elementwise result and left out of sums and maxima; a sum of nothing is 0, a
+maximum of nothing -oo and 0/0 is 0, as in ``derive.evaluate``. A rescaled sum is the plain one in closed form; written
+out, it streams its terms, each relative to the maximum so far, so that proving it equal proves the rescaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from itertools import product
+
+import sympy as sp
+
+from derive.einsum import Einsum, Index, Map, Reduce, Tensor
+from derive.errors import UnboundError
+from derive.graph import Graph
+from derive.mask import Mask
+from derive.symbols import ROW, dummy
+
+Position = tuple[int, ...]
+Places = Mapping[str, sp.Expr]
+"""Where each index stands, by name."""
+
+
+def _quotient(a: sp.Expr, b: sp.Expr) -> sp.Expr:
+    return sp.Integer(0) if a == 0 and b == 0 else a / b
+
+
+def _difference(a: sp.Expr, b: sp.Expr) -> sp.Expr:
+    return a if a == -sp.oo else a - b
+
+
+MAPS: dict[Map, Callable[..., sp.Expr]] = {
+    Map.COPY: lambda a: a,
+    Map.MUL: lambda a, b: a * b,
+    Map.ADD: lambda a, b: a + b,
+    Map.SUB: _difference,
+    Map.DIV: _quotient,
+    Map.EXP: sp.exp,
+    Map.SOFTMAX: lambda a, total: sp.exp(a) / total,
+}
+"""What each operator makes of its operands; softmax takes the sum of its row's exponentials as a second one."""
+
+TERMS: dict[Reduce, Callable[[list[sp.Expr]], sp.Expr]] = {
+    Reduce.SUM: lambda terms: sp.Add(*terms),
+    Reduce.MAX: lambda terms: sp.Max(*terms),
+}
+"""How points that are written out are combined."""
+
+Maximum = sp.Function("max", real=True)
+"""``max(term, (k, first, last))``: the maximum in closed form."""
+
+RANGES: dict[Reduce, Callable[[sp.Expr, list[sp.Tuple]], sp.Expr]] = {
+    Reduce.SUM: lambda term, ranges: sp.Sum(term, *ranges),
+    Reduce.MAX: lambda term, ranges: Maximum(term, *ranges),
+}
+"""How points are combined over ranges (index, first, last) that are left standing."""
+
+
+def entry(tensor: Tensor, places: Places) -> sp.Expr:
+    """One generic real entry of an input, or a scalar argument."""
+    base = sp.IndexedBase(tensor.name, real=True)
+    return base[tuple(places[i.name] for i in tensor.indices)] if tensor.indices else base.label
+
+
+def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position, sp.Expr]:
+    """Every element of a tensor in terms of the inputs' entries.
+
+    Args:
+        graph: what computes it.
+        name: which tensor.
+        extents: the extent of each index by name; small, since every point is written out.
+
+    Raises:
+        UnboundError: an index has no extent.
+    """
+    for index in graph.indices.values():
+        if index.name not in extents:
+            raise UnboundError(f"index {index.name} has no extent; the extents given are {dict(extents)}")
+    numbers = {i.extent: extents[i.name] for i in graph.indices.values() if i.extent.is_Symbol}
+    known: dict[str, dict[Position, sp.Expr]] = {}
+    for e in graph.einsums:
+        known[e.output.name] = _written_out(graph, e, extents, numbers, known)
+        if e.output.name == name:
+            break
+    return known[name]
+
+
+def _written_out(
+    graph: Graph,
+    einsum: Einsum,
+    extents: Mapping[str, int],
+    numbers: Mapping[sp.Symbol, int],
+    known: Mapping[str, Mapping[Position, sp.Expr]],
+) -> dict[Position, sp.Expr]:
+    """Every element of what one Einsum defines."""
+
+    def read(tensor: Tensor, at: Mapping[str, int]) -> sp.Expr:
+        if tensor.name in known:
+            return known[tensor.name][tuple(at[i.name] for i in tensor.indices)]
+        return entry(tensor, {name: sp.Integer(n) for name, n in at.items()})
+
+    def kept(at: Mapping[str, int]) -> bool:
+        return einsum.domain is None or _sees(einsum.domain, at, numbers)
+
+    def point(at: Mapping[str, int]) -> sp.Expr:
+        operands = [read(t, at) for t in einsum.inputs]
+        if einsum.map is Map.SOFTMAX:
+            last = einsum.output.indices[-1].name
+            row = [{**at, last: n} for n in range(extents[last])]
+            operands.append(sp.Add(*(sp.exp(read(einsum.inputs[0], other)) for other in row if kept(other))))
+        return MAPS[einsum.map](*operands)
+
+    found: dict[Position, sp.Expr] = {}
+    outer, inner = einsum.output.indices, einsum.reduced
+    for position in _positions(outer, extents):
+        at = dict(zip((i.name for i in outer), position, strict=True))
+        if einsum.reduce is None:
+            found[position] = point(at) if kept(at) else sp.Integer(0)
+            continue
+        names = [i.name for i in inner]
+        every = ({**at, **dict(zip(names, rest, strict=True))} for rest in _positions(inner, extents))
+        points = [full for full in every if kept(full)]
+        terms = [point(full) for full in points]
+        if einsum.rescale is None:
+            found[position] = TERMS[einsum.reduce](terms)
+            continue
+        maximum = graph.producers[einsum.rescale]
+        scores = [read(maximum.inputs[0], full) for full in points]
+        found[position] = _streamed(terms, scores, read(maximum.output, at))
+    return found
+
+
+def _streamed(terms: list[sp.Expr], scores: list[sp.Expr], maximum: sp.Expr) -> sp.Expr:
+    """A sum that is repaired whenever the maximum of the scores so far rises; *terms* are relative to the final one."""
+    total, highest = sp.Integer(0), -sp.oo
+    for term, score in zip(terms, scores, strict=True):
+        higher = sp.Max(highest, score)
+        total = total * sp.exp(highest - higher) + term.xreplace({maximum: higher})
+        highest = higher
+    return total
+
+
+def _positions(indices: tuple[Index, ...], extents: Mapping[str, int]) -> list[Position]:
+    return list(product(*(range(extents[i.name]) for i in indices)))
+
+
+def _sees(mask: Mask, at: Mapping[str, int], numbers: Mapping[sp.Symbol, int]) -> bool:
+    """Whether the mask keeps a point."""
+
+    def bound(end: sp.Expr | None, otherwise: int) -> int:
+        return otherwise if end is None else int(end.subs({**numbers, ROW: at[mask.row]}))
+
+    column = at[mask.column]
+    return bound(mask.first, column) <= column <= bound(mask.last, column)
+
+
+def equal(before: sp.Expr, after: sp.Expr) -> bool:
+    """Whether two elements are equal for all real entries, proved by rational arithmetic on exp(x + y) = exp(x) exp(y)."""
+    difference = sp.expand(before - after, power_exp=True)
+    return bool(sp.cancel(sp.together(difference)) == 0)
+
+
+def equation(graph: Graph, name: str, *, keep: Collection[str] = ()) -> sp.Eq:
+    """A tensor in closed form, ``O[q, e] = sum_k ...``, its inputs' definitions put in.
+
+    An inner sum over an index that an outer one already runs over gets a primed variable, and so does an index that is
+    called like the symbol of some extent.
+
+    Args:
+        graph: what computes it.
+        name: which tensor.
+        keep: tensors that are left as they are, e.g. ``("S",)``.
+    """
+    einsum = graph.producers[name]
+    taken = {s.name for i in graph.indices.values() for s in i.extent.free_symbols}
+    places = {i.name: _fresh(i, taken) for i in einsum.output.indices}
+    right = _closed(graph, einsum, places, frozenset(keep), taken)
+    mask = einsum.domain
+    if mask is not None and einsum.reduce is None:
+        first, last = _ends(mask, places[mask.row])
+        column = places[mask.column]
+        right = sp.Piecewise((right, sp.And(first <= column, column <= last)), (0, True))
+    return sp.Eq(entry(einsum.output, places), right, evaluate=False)
+
+
+def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], taken: set[str]) -> sp.Expr:
+    """What one Einsum defines, at *places*; variables in *taken* mean something else already."""
+    taken = set(taken)
+    here = {**places, **{i.name: _fresh(i, taken) for i in einsum.reduced}}
+
+    def read(tensor: Tensor, at: Places) -> sp.Expr:
+        if tensor.name not in graph.producers or tensor.name in keep:
+            return entry(tensor, at)
+        return _closed(graph, graph.producers[tensor.name], at, keep, taken)
+
+    operands = [read(t, here) for t in einsum.inputs]
+    if einsum.map is Map.SOFTMAX:
+        last = einsum.output.indices[-1]
+        other = {**here, last.name: _fresh(last, taken)}
+        operands.append(RANGES[Reduce.SUM](sp.exp(read(einsum.inputs[0], other)), [_range(einsum, last, other)]))
+    point = MAPS[einsum.map](*operands)
+    if einsum.reduce is None:
+        return point
+    return RANGES[einsum.reduce](point, [_range(einsum, index, here) for index in einsum.reduced])
+
+
+def _fresh(index: Index, taken: set[str]) -> sp.Symbol:
+    """A variable for an index, primed until its name is free; it is taken from then on."""
+    name = index.name
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return dummy(name)
+
+
+def _range(einsum: Einsum, index: Index, places: Places) -> sp.Tuple:
+    """Where an index runs: all of its extent, or the keys that the mask leaves to the row."""
+    mask = einsum.domain
+    first, last = sp.Integer(0), index.extent - 1
+    if mask is not None and index.name == mask.column:
+        first, last = _ends(mask, places[mask.row])
+    return sp.Tuple(places[index.name], first, last)
+
+
+def _ends(mask: Mask, row: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The first and the last key that a row sees."""
+    first = sp.Integer(0) if mask.first is None else sp.Max(0, mask.first.subs(ROW, row))
+    last = mask.columns - 1
+    return first, last if mask.last is None else sp.Min(last, mask.last.subs(ROW, row))

@@ -1,0 +1,228 @@
+"""Graph -> values (NumPy): the reference meaning of a graph, in float64.
+
+One table gives each ``Map`` its meaning, one each ``Reduce``. Points outside an Einsum's domain are not computed: an
+elementwise result is 0 there, a sum and a maximum skip them. A sum of nothing is 0, a maximum of nothing is -inf, -inf
+less anything is -inf and 0/0 is 0, so a query that sees no key gets a row of zeros. A sum that is rescaled by a running
+maximum has the value of the plain sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import ceil, floor, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from derive.einsum import Einsum, Map, Reduce, Tensor
+from derive.errors import DomainError, UnboundError
+from derive.graph import Graph
+from derive.mask import Mask
+from derive.symbols import ROW
+
+Values = Mapping[str, int | Fraction]
+Array = npt.NDArray[np.float64]
+Kept = npt.NDArray[np.bool_]
+
+
+class Block(NamedTuple):
+    """An array, or a part of one, whose axes have names."""
+
+    axes: tuple[str, ...]
+    values: npt.NDArray[Any]
+
+    def over(self, space: Sequence[str]) -> npt.NDArray[Any]:
+        """The array with the axes of *space*, of length 1 where it lacks one."""
+        order = [self.axes.index(axis) for axis in space if axis in self.axes]
+        return self.values.transpose(order)[tuple(slice(None) if axis in self.axes else None for axis in space)]
+
+
+def _difference(_: Kept, a: Array, b: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(a), -np.inf, a - b)
+
+
+def _quotient(_: Kept, a: Array, b: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((a == 0) & (b == 0), 0.0, a / b)
+
+
+def _softmax(kept: Kept, a: Array) -> Array:
+    scores = np.where(kept, a, -np.inf)
+    exponentials = np.exp(_difference(kept, scores, scores.max(axis=-1, keepdims=True)))
+    return _quotient(kept, exponentials, exponentials.sum(axis=-1, keepdims=True))
+
+
+MAPS: dict[Map, Callable[..., Array]] = {
+    Map.COPY: lambda _, a: a,
+    Map.MUL: lambda _, a, b: a * b,
+    Map.ADD: lambda _, a, b: a + b,
+    Map.SUB: _difference,
+    Map.DIV: _quotient,
+    Map.EXP: lambda _, a: np.exp(a),
+    Map.SOFTMAX: _softmax,
+}
+"""What each operator makes of the points that are kept and of its operands; softmax runs along the result's last index."""
+
+REDUCES: dict[Reduce, Callable[[Array, tuple[int, ...], Kept], Array]] = {
+    Reduce.SUM: lambda points, axes, kept: points.sum(axis=axes, where=kept),
+    Reduce.MAX: lambda points, axes, kept: points.max(axis=axes, where=kept, initial=-np.inf),
+}
+"""How the points that are kept are combined along *axes*."""
+
+
+def compute(einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], kept: Block | None) -> Array:
+    """The values of one Einsum, or of a part of its iteration space.
+
+    Args:
+        einsum: whose operators are used.
+        axes: the result's axes.
+        operands: what it reads; an axis that the result lacks is reduced.
+        kept: the points that are computed; ``None`` for all.
+    """
+    reduced = dict.fromkeys(axis for block in operands for axis in block.axes if axis not in axes)
+    space = (*axes, *reduced)
+    aligned = [block.over(space) for block in operands]
+    keep = np.ones((1,) * len(space), bool) if kept is None else kept.over(space)
+    shape = np.broadcast_shapes(*(a.shape for a in aligned), keep.shape)
+    keep = np.broadcast_to(keep, shape)
+    with np.errstate(over="ignore"):
+        points = np.broadcast_to(MAPS[einsum.map](keep, *aligned), shape)
+    if einsum.reduce is None:
+        return np.where(keep, points, 0.0)
+    return REDUCES[einsum.reduce](points, tuple(range(len(axes), len(space))), keep)
+
+
+def evaluate(
+    graph: Graph, inputs: Mapping[str, Array], scalars: Mapping[str, float] | None = None, values: Values | None = None
+) -> dict[str, Array]:
+    """The value of every tensor that the graph defines.
+
+    Args:
+        graph: what to compute.
+        inputs: an array for each of ``graph.inputs``, axes in the order of its indices.
+        scalars: the kernels' arguments, e.g. ``{"c": 0.125}``.
+        values: the value of symbols that the inputs' shapes do not give away.
+
+    Raises:
+        UnboundError: an input, a scalar or a symbol has no value.
+        DomainError: two inputs disagree on the extent of an index.
+    """
+    known = arguments(graph, inputs, scalars)
+    extents = _shapes(graph, known)
+    symbols = dict(values or {})
+    symbols |= {i.extent.name: extents[n] for n, i in graph.indices.items() if i.extent.is_Symbol and n in extents}
+    for e in graph.einsums:
+        operands = [Block(axes_of(t), known[t.name]) for t in e.inputs]
+        kept = None if e.domain is None else Block((e.domain.row, e.domain.column), kept_pairs(e.domain, symbols))
+        shape = [extents[i.name] if i.name in extents else whole(i.extent, symbols) for i in e.output.indices]
+        known[e.output.name] = np.broadcast_to(compute(e, axes_of(e.output), operands, kept), shape).copy()
+    return {e.output.name: known[e.output.name] for e in graph.einsums}
+
+
+def arguments(graph: Graph, inputs: Mapping[str, Array], scalars: Mapping[str, float] | None) -> dict[str, Array]:
+    """Every array and scalar that the graph reads and does not define, by name.
+
+    Raises:
+        UnboundError: one is missing.
+    """
+    read = {t.name: t for e in graph.einsums for t in e.inputs if t.name not in graph.producers}
+    given: dict[str, Array] = {name: np.asarray(a, np.float64) for name, a in {**inputs, **(scalars or {})}.items()}
+    for name, tensor in read.items():
+        if name not in given:
+            raise UnboundError(f"{tensor} has no value; the values given are {sorted(given)}")
+    return {name: given[name] for name in read}
+
+
+def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:
+    """A standard normal array for each input."""
+    extents = sizes(graph, values)
+    return {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.inputs}
+
+
+def axes_of(tensor: Tensor) -> tuple[str, ...]:
+    """The names of its indices."""
+    return tuple(i.name for i in tensor.indices)
+
+
+def _shapes(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, int]:
+    """The extent of each index that an input carries, from its array."""
+    found: dict[str, int] = {}
+    for tensor in graph.inputs:
+        shape = arrays[tensor.name].shape
+        if len(shape) != len(tensor.indices):
+            raise DomainError(f"{tensor} has {len(tensor.indices)} indices, its array has shape {shape}")
+        for index, extent in zip(tensor.indices, shape, strict=True):
+            if found.setdefault(index.name, extent) != extent:
+                raise DomainError(f"{tensor} has {extent} for {index.name}, another input has {found[index.name]}")
+    return found
+
+
+def kept_pairs(mask: Mask, values: Values) -> Kept:
+    """Which (query, key) pairs a mask keeps, shape (rows, columns)."""
+    keys = np.arange(whole(mask.columns, values))
+    return np.array([(first <= keys) & (keys <= last) for first, last in intervals(mask, values)])
+
+
+def number(expression: sp.Expr, values: Values) -> int | Fraction:
+    """An extent, a tile or a bound with numbers in it, exactly.
+
+    Raises:
+        UnboundError: a symbol has no value.
+        DomainError: it has another operator than + * ** Min Max floor ceiling.
+    """
+    if expression.is_Symbol:
+        if expression.name not in values:
+            raise UnboundError(f"{expression} has no value; the values given are {sorted(values)}")
+        return values[expression.name]
+    if expression.is_Rational:
+        return Fraction(expression.p, expression.q) if expression.q != 1 else int(expression.p)
+    found = [number(a, values) for a in expression.args]
+    if expression.is_Add:
+        return sum(found)
+    if expression.is_Mul:
+        return prod(found)
+    if expression.is_Pow:
+        return Fraction(found[0]) ** int(found[1])
+    for function, meaning in ((sp.Min, min), (sp.Max, max)):
+        if isinstance(expression, function):
+            return meaning(found)
+    if isinstance(expression, sp.ceiling):
+        return ceil(found[0])
+    if isinstance(expression, sp.floor):
+        return floor(found[0])
+    raise DomainError(f"{expression}: {expression.func} is no operator of an extent")
+
+
+def whole(expression: sp.Expr, values: Values) -> int:
+    """The same for what must be a whole number.
+
+    Raises:
+        UnboundError: a symbol has no value.
+        DomainError: it is no whole number.
+    """
+    found = number(expression, values)
+    if found != int(found):
+        raise DomainError(f"{expression} is {found}, no whole number, at {dict(values)}")
+    return int(found)
+
+
+def sizes(graph: Graph, values: Values) -> dict[str, int]:
+    """The extent of each index, by name."""
+    return {name: whole(index.extent, values) for name, index in graph.indices.items()}
+
+
+def intervals(mask: Mask, values: Values) -> list[tuple[int, int]]:
+    """The first and the last key that each query sees, as the mask defines them; last < first where it sees none."""
+    rows, end = whole(mask.rows, values), whole(mask.columns, values) - 1
+    here = dict(values)
+    found = []
+    for row in range(rows):
+        here[ROW.name] = row
+        first = 0 if mask.first is None else max(0, whole(mask.first, here))
+        last = end if mask.last is None else min(end, whole(mask.last, here))
+        found.append((first, last))
+    return found

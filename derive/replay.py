@@ -1,0 +1,336 @@
+"""The tile walker: every loop nest walked literally, one tile at a time, counting what enters and leaves the SMs.
+
+A CTA holds at most one tile of each tensor. A tile is loaded when an iteration needs one that is not held. A partial
+sum leaves the SM when its tile changes, and comes back at the tile's next visit; where it lives in memory from the
+start, the first visit reads it too. No formula of traffic, masks or tile counts is used: ragged ends, masks and head
+packing come out of positions alone.
+
+What moves for a tile of a partial sum that a CTA visits n times (a visit lasts while the tile does not change):
+
+    kept on chip between visits        reads n - 1    writes n if it is an output, else n - 1 (nobody reads the last)
+    in memory, and it leaves the SM    reads n        writes n, or n - 1 where an output is finished in its place
+    output, never visited              reads 0        writes 1
+
+A partial sum in memory leaves the SM when a sequential loop that carries it has more than one trip.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from operator import itemgetter
+from typing import NamedTuple
+
+from derive.einsum import Einsum, Tensor
+from derive.evaluate import intervals, sizes, whole
+from derive.mask import Mask
+from derive.schedule import Kernel, Loop, Schedule
+
+Values = Mapping[str, int | Fraction]
+Coordinates = tuple[int, ...]
+
+
+class Access(NamedTuple):
+    """One tile that crosses the boundary of an SM; ``tile`` counts tiles along each loop that carries the tensor."""
+
+    tensor: str
+    tile: Coordinates
+    elements: int
+    is_read: bool
+
+
+Step = list[Access]
+"""What one CTA moves at one innermost iteration, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a walk counted.
+
+    Attributes:
+        moves: elements (read, written) by tensor, over all kernels; tensors that never move are there with zeros.
+        tile_visits: innermost iterations that were run; a kernel without loops has one.
+        points: points executed in whole tiles, by what the Einsum defines; a ragged tile counts like a whole one.
+        live: elements of inputs held at once, the most in any CTA, by kernel.
+    """
+
+    moves: dict[str, tuple[int, int]]
+    tile_visits: int
+    points: dict[str, int]
+    live: dict[str, int]
+
+
+class Tiles:
+    """The tiles of one loop: rows are positions in the flattened indices, the first index slowest."""
+
+    def __init__(self, loop: Loop, extents: Mapping[str, int], values: Values) -> None:
+        self.loop = loop
+        self.tile = whole(loop.tile, values)
+        self.extent = prod(extents[i.name] for i in loop.indices)
+        self.rows = [min(self.tile, self.extent - start) for start in range(0, self.extent, self.tile)]
+        self.trips = len(self.rows)
+
+    def positions(self, trip: int, index: str, extents: Mapping[str, int]) -> list[int]:
+        """Where *index* stands in the rows of a tile, sorted, each once."""
+        names = [i.name for i in self.loop.indices]
+        faster = prod(extents[name] for name in names[names.index(index) + 1 :])
+        start = trip * self.tile
+        return sorted({row // faster % extents[index] for row in range(start, start + self.rows[trip])})
+
+
+class Operand:
+    """A tensor as the tiles of one kernel cut it."""
+
+    def __init__(self, tensor: Tensor, loops: list[Tiles], extents: Mapping[str, int]) -> None:
+        self.name = tensor.name
+        self.carriers = tuple(n for n, tiles in enumerate(loops) if tiles.loop.carried_by(tensor))
+        self.tile_at = _picked(self.carriers)
+        looped = {i.name for n in self.carriers for i in loops[n].loop.indices}
+        self._rest = prod(extents[i.name] for i in tensor.indices if i.name not in looped)
+        self._loops = loops
+        self._known: dict[Coordinates, int] = {}
+
+    def elements(self, tile: Coordinates) -> int:
+        """How many elements a tile has."""
+        if tile not in self._known:
+            rows = (self._loops[n].rows[t] for n, t in zip(self.carriers, tile, strict=True))
+            self._known[tile] = self._rest * prod(rows)
+        return self._known[tile]
+
+    def visits(self, iterations: list[Coordinates]) -> list[tuple[Coordinates, int, int]]:
+        """Runs of iterations that need the same tile: (tile, first step, last step)."""
+        found: list[tuple[Coordinates, int, int]] = []
+        held: Coordinates | None = None
+        start = 0
+        for step, tile in enumerate(map(self.tile_at, iterations)):
+            if tile != held:
+                if held is not None:
+                    found.append((held, start, step - 1))
+                held, start = tile, step
+        if held is not None:
+            found.append((held, start, len(iterations) - 1))
+        return found
+
+
+def _picked(positions: tuple[int, ...]) -> Callable[[Coordinates], Coordinates]:
+    """Maps an iteration to its coordinates at *positions*: the tile that it needs."""
+    if not positions:
+        return lambda _: ()
+    if len(positions) == 1:
+        only = positions[0]
+        return lambda at: (at[only],)
+    return itemgetter(*positions)
+
+
+@dataclass(frozen=True, slots=True)
+class _PartialSum:
+    """How a partial sum moves; see the table above."""
+
+    operand: Operand
+    reads_first: bool
+    writes_last: bool
+    is_output: bool
+
+
+class Nest:
+    """One kernel's loop nest with numbers in it.
+
+    Args:
+        schedule: the schedule that *kernel* is part of.
+        kernel: the kernel to walk.
+        values: the value of each symbol, by name.
+
+    Raises:
+        UnboundError: a symbol of an extent or a tile has no value.
+        DomainError: an extent or a tile is no whole number.
+    """
+
+    def __init__(self, schedule: Schedule, kernel: Kernel, values: Values) -> None:
+        self.kernel = kernel
+        self._extents = sizes(schedule.graph, values)
+        self.loops = [Tiles(loop, self._extents, values) for loop in kernel.loops]
+        self._grid = len(kernel.grid)
+        self._iterations: dict[Coordinates, list[Coordinates]] = {}
+        self._pairs = self._kept_pairs(schedule.graph.mask, values) if kernel.skips_masked else None
+        self.inputs = [self._operand(t) for t in schedule.inputs_of(kernel)]
+        self.nodes = schedule.nodes(kernel)
+        self.finished = finished_in_place(schedule, kernel)
+        outputs = schedule.outputs_of(kernel)
+        self._sums = [self._partial_sum(e.output, e.output in outputs) for e in self.nodes if is_partial_sum(kernel, e)]
+        self.in_memory = {s.operand.name for s in self._sums if s.reads_first}
+        summed = {s.operand.name for s in self._sums}
+        self._outputs = [self._operand(t) for t in outputs if t.name not in summed]
+
+    def _operand(self, tensor: Tensor) -> Operand:
+        return Operand(tensor, self.loops, self._extents)
+
+    def _partial_sum(self, tensor: Tensor, is_output: bool) -> _PartialSum:
+        operand = self._operand(tensor)
+        leaves = any(n >= self._grid and self.loops[n].trips > 1 for n in operand.carriers)
+        in_memory = self.kernel.in_memory and leaves
+        stored = in_memory and tensor.name not in self.finished.values()
+        return _PartialSum(operand, in_memory, is_output or stored, is_output)
+
+    def _kept_pairs(self, mask: Mask | None, values: Values) -> tuple[int, int, frozenset[tuple[int, int]]] | None:
+        """Positions of the row and the column loop, and the tile pairs in which some query sees some key."""
+        if mask is None:
+            return None
+        found = {i.name: n for n, tiles in enumerate(self.loops) for i in tiles.loop.indices}
+        row, column = found.get(mask.row), found.get(mask.column)
+        if row is None or column is None or row == column:
+            return None
+        rows, columns = self.loops[row], self.loops[column]
+        ends = intervals(mask, values)
+        keys = [columns.positions(j, mask.column, self._extents) for j in range(columns.trips)]
+        kept = set()
+        for i in range(rows.trips):
+            seen = [ends[q] for q in rows.positions(i, mask.row, self._extents)]
+            for j, tile in enumerate(keys):
+                if any(bisect_left(tile, first) < bisect_right(tile, last) for first, last in seen):
+                    kept.add((i, j))
+        return row, column, frozenset(kept)
+
+    def ctas(self) -> Iterator[Coordinates]:
+        """Every CTA in grid order."""
+        return product(*(range(tiles.trips) for tiles in self.loops[: self._grid]))
+
+    def iterations(self, cta: Coordinates) -> list[Coordinates]:
+        """Its innermost iterations in order, without those that the mask empties."""
+        if cta not in self._iterations:
+            found = [cta + at for at in product(*(range(tiles.trips) for tiles in self.loops[self._grid :]))]
+            if self._pairs is not None:
+                row, column, kept = self._pairs
+                found = [at for at in found if (at[row], at[column]) in kept]
+            self._iterations[cta] = found
+        return self._iterations[cta]
+
+    def steps(self, cta: Coordinates, *, backwards: bool = False) -> list[Step]:
+        """What a CTA moves at each iteration; a CTA without any writes its outputs in one step.
+
+        Args:
+            cta: one of ``ctas()``.
+            backwards: run the iterations last to first.
+        """
+        iterations = self.iterations(cta)[::-1] if backwards else self.iterations(cta)
+        steps: list[Step] = [[] for _ in iterations] or [[]]
+        for operand in self.inputs:
+            for tile, first, _ in operand.visits(iterations):
+                steps[first].append(Access(operand.name, tile, operand.elements(tile), True))
+        for partial in self._sums:
+            self._move_partial_sum(partial, cta, iterations, steps)
+        for operand in self._outputs:
+            leaves = {tile: last for tile, _, last in operand.visits(iterations)}
+            for tile in self._tiles_of(operand, cta):
+                steps[leaves.get(tile, -1)].append(Access(operand.name, tile, operand.elements(tile), False))
+        return steps
+
+    def _tiles_of(self, operand: Operand, cta: Coordinates) -> Iterator[Coordinates]:
+        """Every tile of a tensor that a CTA is responsible for."""
+        ranges = ((cta[n],) if n < self._grid else range(self.loops[n].trips) for n in operand.carriers)
+        return product(*ranges)
+
+    def _move_partial_sum(
+        self, partial: _PartialSum, cta: Coordinates, iterations: list[Coordinates], steps: list[Step]
+    ) -> None:
+        operand = partial.operand
+        visits = operand.visits(iterations)
+        final = {tile: last for tile, _, last in visits}
+        seen: set[Coordinates] = set()
+        for tile, first, last in visits:
+            if tile in seen or partial.reads_first:
+                steps[first].append(Access(operand.name, tile, operand.elements(tile), True))
+            seen.add(tile)
+            if final[tile] != last or partial.writes_last:
+                steps[last].append(Access(operand.name, tile, operand.elements(tile), False))
+        if partial.is_output:
+            for tile in self._tiles_of(operand, cta):
+                if tile not in seen:
+                    steps[-1].append(Access(operand.name, tile, operand.elements(tile), False))
+
+    def points(self) -> dict[str, int]:
+        """Points that each Einsum executes in whole tiles; tiles that the mask empties only where it is masked."""
+        found: dict[str, int] = {}
+        tiles_run: dict[tuple[int, ...], int] = {}
+        for e in self.nodes:
+            names = {i.name for i in e.space}
+            relevant = tuple(n for n, t in enumerate(self.loops) if names & {i.name for i in t.loop.indices})
+            looped = {i.name for n in relevant for i in self.loops[n].loop.indices}
+            tile = prod(self.loops[n].tile for n in relevant)
+            rest = prod(self._extents[name] for name in names - looped)
+            if self._pairs is None or e.domain is None:
+                runs = prod(self.loops[n].trips for n in relevant)
+            else:
+                if relevant not in tiles_run:
+                    tiles_run[relevant] = self._tiles_run(relevant)
+                runs = tiles_run[relevant]
+            found[e.output.name] = runs * tile * rest
+        return found
+
+    def _tiles_run(self, relevant: tuple[int, ...]) -> int:
+        """How many tiles the iterations that are run fall into, cut by the loops *relevant* alone."""
+        tile_at = _picked(relevant)
+        return len({tile for cta in self.ctas() for tile in map(tile_at, self.iterations(cta))})
+
+
+def is_partial_sum(kernel: Kernel, einsum: Einsum) -> bool:
+    """Whether an Einsum of *kernel* reduces an index that a sequential loop runs over: its result builds up."""
+    return any(i in einsum.reduced for loop in kernel.sequential for i in loop.indices)
+
+
+def finished_in_place(schedule: Schedule, kernel: Kernel) -> dict[str, str]:
+    """Outputs that overwrite an internal partial sum kept in memory, e.g. ``{"O": "U_O"}`` for O = U_O / l."""
+    if not kernel.in_memory:
+        return {}
+    sums = {e.output for e in schedule.nodes(kernel) if is_partial_sum(kernel, e)} & set(schedule.internals_of(kernel))
+    found: dict[str, str] = {}
+    for output in schedule.outputs_of(kernel):
+        for tensor in schedule.graph.producers[output.name].inputs:
+            if tensor in sums and tensor.indices == output.indices:
+                found.setdefault(output.name, tensor.name)
+    return found
+
+
+def stream(schedule: Schedule, kernel: Kernel, values: Values) -> Iterator[list[Access]]:
+    """Everything each CTA of *kernel* moves, CTAs in grid order."""
+    nest = Nest(schedule, kernel, values)
+    for cta in nest.ctas():
+        yield [access for step in nest.steps(cta) for access in step]
+
+
+def walk(schedule: Schedule, values: Values) -> Walk:
+    """Run every kernel's loop nest and count.
+
+    Args:
+        schedule: what to run; it need not be one that the rules would make.
+        values: the value of each symbol, by name.
+
+    Raises:
+        UnboundError: a symbol of an extent or a tile has no value.
+        DomainError: an extent or a tile is no whole number.
+    """
+    read = {name: 0 for name, t in schedule.graph.tensors.items() if t.indices}
+    written = dict(read)
+    visits = 0
+    points: dict[str, int] = {}
+    live: dict[str, int] = {}
+    for kernel in schedule.kernels:
+        nest = Nest(schedule, kernel, values)
+        points |= nest.points()
+        inputs = {operand.name for operand in nest.inputs}
+        peak = 0
+        for cta in nest.ctas():
+            visits += len(nest.iterations(cta))
+            held: dict[str, int] = {}
+            for step in nest.steps(cta):
+                for name, _, elements, is_read in step:
+                    counted = read if is_read else written
+                    counted[name] += elements
+                    if name in inputs:
+                        held[name] = elements
+                peak = max(peak, sum(held.values()))
+        live[kernel.name] = peak
+    return Walk({name: (read[name], written[name]) for name in read}, visits, points, live)

@@ -1,0 +1,75 @@
+"""The README is true: its code runs, its excerpt is what is printed, its commands exist and its links lead somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.outputs.command import derive
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^    derive (.*?)(?:  .*)?$", README, flags=re.MULTILINE)
+
+
+def _block(language: str) -> str:
+    """The one fenced block in *language*."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    assert len(found) == 1
+    return str(found[0])
+
+
+def test_the_python_of_the_readme_runs() -> None:
+    """Each line of the API example gives the result printed under it."""
+    test = doctest.DocTestParser().get_doctest(_block("python"), {}, "README.md", "README.md", 0)
+    assert len(test.examples) >= 8
+    report: list[str] = []
+    doctest.DocTestRunner().run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_the_excerpt_of_the_readme_is_printed() -> None:
+    """Every line of the excerpt stands in the output of the command above it, in that order."""
+    command = re.search(r"^From `derive (.*)`:$", README, flags=re.MULTILINE)
+    assert command
+    printed = [line.rstrip() for line in derive(*shlex.split(command[1])).out.splitlines()]
+    at = 0
+    for line in _block("text").splitlines():
+        assert line.rstrip() in printed[at:], f"not printed any more: {line}"
+        at = printed.index(line.rstrip(), at) + 1
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if "|" not in c])
+def test_the_commands_of_the_readme_work(command: str) -> None:
+    """Each is accepted as written; a check is run with few samples."""
+    words = shlex.split(command.replace("--samples 1000", "--samples 3"))
+    answer = derive(*words)
+    assert answer.code == 0, answer.err
+    assert answer.out
+
+
+def test_the_readme_opens_with_the_question_and_two_commands() -> None:
+    """Title, question, ``make demo``, ``make test``: before anything else, and the Makefile has both."""
+    lines = [line for line in README.splitlines() if line]
+    assert lines[1].endswith("?**")
+    assert lines[2].strip().startswith("make demo")
+    assert lines[3].strip().startswith("make test")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^demo:", makefile, flags=re.MULTILINE)
+    assert re.search(r"^test:", makefile, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+def test_every_path_that_a_page_names_exists(page: str) -> None:
+    """Links, and files named in code spans, are there."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    linked = [(ROOT / page).parent / target for target in re.findall(r"\]\(([^)#:]+)\)", text)]
+    named = [
+        ROOT / path for path in re.findall(r"`((?:derive|rules|hardware|outputs|tests|benchmarks)/[\w./-]*)`", text)
+    ]
+    missing = [str(path) for path in linked + named if not path.exists() and "NAME" not in path.name]
+    assert missing == []
