@@ -1,6 +1,7 @@
 """The language of attention graphs and schedules, and the analyses that count their work and their bytes.
 
-Names are imported on first use, so that asking for help does not import SymPy.
+Names are imported on first use, so that asking for help does not import SymPy. What shares its name with its module is
+imported from there: ``derive.traffic.traffic``, ``derive.flops.flops``, ``derive.passes.passes``, ``derive.attention.variant``.
 """
 
 from __future__ import annotations
@@ -21,13 +22,8 @@ _HOME = {
     "Loop": "schedule",
     "Schedule": "schedule",
     "lift": "schedule",
-    "Variant": "variant",
-    "variant": "attention",
-    "passes": "passes",
-    "flops": "flops",
     "executed": "flops",
     "compulsory": "traffic",
-    "traffic": "traffic",
     "dram": "residency",
     "memory_peak": "footprint",
     "apply_once": "rewrite",
@@ -37,27 +33,23 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
-    from derive.attention import variant
     from derive.cost import Cost
     from derive.einsum import Einsum, Index, Tensor
     from derive.exact import value
-    from derive.flops import executed, flops
+    from derive.flops import executed
     from derive.footprint import memory_peak
     from derive.graph import Graph
     from derive.mask import Mask, causal
     from derive.notation import cascade
-    from derive.passes import passes
     from derive.residency import dram
     from derive.rewrite import apply_once, deduce
     from derive.schedule import Kernel, Loop, Schedule, lift
     from derive.symbols import symbol
-    from derive.traffic import compulsory, traffic
-    from derive.variant import Variant
+    from derive.traffic import compulsory
 
 __all__ = [
-    "Cost", "Einsum", "Graph", "Index", "Kernel", "Loop", "Mask", "Schedule", "Tensor", "Variant", "apply_once", "cascade",
-    "causal", "compulsory", "deduce", "dram", "executed", "flops", "lift", "memory_peak", "passes", "symbol", "traffic",
-    "value", "variant",
+    "Cost", "Einsum", "Graph", "Index", "Kernel", "Loop", "Mask", "Schedule", "Tensor", "apply_once", "cascade", "causal",
+    "compulsory", "deduce", "dram", "executed", "lift", "memory_peak", "symbol", "value",
 ]  # fmt: skip
 
 

@@ -53,11 +53,14 @@ class InfeasibleError(DeriveError):
     exit_code = 3
 
 
-def nearest(kind: str, name: str, known: Iterable[str], command: str = "") -> UnknownNameError:
+def nearest(
+    kind: str, name: str, known: Iterable[str], command: str = "", *, list_all: bool = True
+) -> UnknownNameError:
     """The error for an unknown *name*, with the nearest known one and the way to list them all."""
     known = tuple(known)
-    close = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    close = get_close_matches(name.lower()[:40], known, n=3, cutoff=0.5)
     close.sort(key=lambda found: sorted(found) != sorted(name.lower()))  # swapped letters are the likeliest slip
-    hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}."
+    hint = f"did you mean {close[0]}?" if close else (f"known: {', '.join(known)}." if list_all else "see the list")
     listing = f" (`{command}` lists them)" if command else ""
-    return UnknownNameError(f"there is no {kind} {name!r}; {hint}{listing}")
+    shown = name if len(name) <= 40 else name[:37] + "..."
+    return UnknownNameError(f"there is no {kind} {shown!a}; {hint}{listing}")

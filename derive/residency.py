@@ -89,13 +89,16 @@ def _shared_reads(shared: Sharing, kernel: Kernel, tensor: Tensor, met: Coverage
     """
     a_slice = first_touch(kernel, tensor, met) / shared.slices
     once = a_slice * shared.slices * shared.copies
+    bounded = met is not None or shared.caches != 1  # an upper bound then, and never above the SMs' own reads
+    if bounded:
+        once = least(once, unshared)
     if met is not None and shared.sawtooth:
         return cases((once, shared.fits), (unshared, sp.true))
     streamed = a_slice * shared.copies * shared.streamed
     if met is not None:
         streamed = _streamed_under_mask(shared, tensor, met, streamed)
-    if met is not None or shared.caches != 1:
-        streamed = least(streamed, unshared)  # what is then an upper bound is not above the SMs' own reads
+    if bounded:
+        streamed = least(streamed, unshared)
     return cases((once, shared.fits), (streamed, shared.streams), (unshared, sp.true))
 
 

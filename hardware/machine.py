@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from derive.errors import MachineDataError, UnknownNameError
+from derive.errors import MachineDataError, UnknownNameError, nearest
 from hardware.constant import Absent, Constant, Reading, constant
 
 __all__ = ["DATA", "Absent", "Constant", "Machine", "Reading", "load", "load_file", "names"]
@@ -134,9 +134,7 @@ def load(name: str) -> Machine:
     aliases = {_plain(alias): id_ for id_ in known for alias in _aliases(DATA / f"{id_}.toml")}
     if wanted in aliases:
         return load_file(DATA / f"{aliases[wanted]}.toml")
-    near = get_close_matches(wanted, [*known, *aliases], n=1)
-    hint = f"; the nearest is {near[0]}" if near else ""
-    raise UnknownNameError(f"there is no machine {name!r}{hint}; run `derive machines` for all of them")
+    raise nearest("machine", name, [*known, *aliases], "derive machines", list_all=False)
 
 
 def load_file(path: Path) -> Machine:

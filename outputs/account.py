@@ -223,8 +223,7 @@ class Account:
     @property
     def bound(self) -> Level | None:
         """The pipe or level that takes longest."""
-        known: dict[Level, float] = {level: t for level, t in self.times.items() if t is not None}
-        return max(known, key=lambda level: known[level]) if known else None
+        return next((level for level, t in self.times.items() if t is not None and t == self.seconds), None)
 
     @property
     def seconds(self) -> float | None:

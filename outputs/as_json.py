@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
+from sympy.printing.str import StrPrinter
 
 from derive.cost import Moves
 from derive.flops import Pipe
@@ -46,6 +47,7 @@ def _symbols(account: Account) -> set[sp.Symbol]:
 def _schedule(explanation: Explanation, account: Account) -> Json:
     useful, run = account.useful, account.executed
     return {
+        "parameters": {name: _plain(number) for name, number in sorted(account.values.items())},
         "flops": {
             "convention": account.convention.value,
             "executed": _amount(account, run[Pipe.MMA]),
@@ -84,7 +86,21 @@ def _amount(account: Account, amount: sp.Expr) -> Json:
 def readable(account: Account, amount: sp.Basic) -> str:
     """*amount* as text that SymPy reads, with the widths of the element types put in as numbers."""
     widths = {s: sp.Rational(account.values[s.name]) for s in amount.free_symbols if s.name.split("_")[0] == "b"}
-    return str(amount.xreplace(widths) if widths else amount)
+    if not amount.has(sp.Min, sp.Max, sp.Piecewise, sp.Sum, sp.floor):
+        return str(amount.xreplace(widths))
+    return str(_WidthPrinter(widths).doprint(amount))
+
+
+class _WidthPrinter(StrPrinter):  # type: ignore[misc]
+    """Prints widths as numbers: putting them in would rebuild, and re-examine, every minimum of a long count."""
+
+    def __init__(self, widths: dict[sp.Symbol, sp.Rational]) -> None:
+        super().__init__()
+        self._widths = widths
+
+    def _print_Symbol(self, expr: sp.Symbol) -> str:
+        width = self._widths.get(expr)
+        return expr.name if width is None else (str(width) if width.q == 1 else f"({width})")
 
 
 def _footprint(account: Account) -> Json:

@@ -39,6 +39,9 @@ class OneSentence(click.Group):
             result = super().main(*args, **kwargs)
         except click.exceptions.Abort:
             _fail("interrupted", 130)
+        except click.exceptions.NoArgsIsHelpError as asked:
+            click.echo(asked.format_message())
+            sys.exit(0)
         except click.ClickException as error:
             _fail(" ".join(error.format_message().split()), 2)
         except DeriveError as error:
@@ -173,7 +176,7 @@ def _answer(
     from outputs.explanation import Explanation
     from outputs.request import read_request
 
-    found = load(machine) if machine else None
+    found = load(machine) if machine is not None else None
     request = read_request(find_variant(variant), symbols)
     names = tuple(dict.fromkeys(name.strip() for name in schedule.split(",") if name.strip()))
     if not names:
@@ -247,6 +250,7 @@ def check(samples: int, seed: int, json_: bool, **question: Any) -> int:
     """Closed forms of VARIANT against code that shares nothing with them, on random configurations."""
     from outputs.checking import check_schedules, report
 
+    gc.enable()  # this one runs long
     progress = (
         None if json_ or not sys.stderr.isatty() else (lambda words: click.echo(f"\r{words}", err=True, nl=False))
     )
@@ -299,7 +303,7 @@ def _write(path: Path, content: str) -> None:
         partial.write_text(content, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
-        raise click.FileError(str(path), f"cannot be written: {error.strerror}") from None
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {path}", err=True)
 
 

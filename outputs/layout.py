@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_WIDE = 100
+"""Below this width exact bytes stand under the table, so that closed forms keep to one line."""
+
+
 @dataclass
 class Table:
     """Rows of text under column heads."""
@@ -62,11 +66,27 @@ def _show_table(table: Table, console: Console) -> None:
     from rich.table import Table as RichTable
 
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False)
-    used = [n for n, head in enumerate(table.heads) if any(row[n] for row in table.rows)]
+    narrow = console.width < _WIDE and {"bytes", "exact"} <= set(table.heads)
+    used = [
+        n
+        for n, head in enumerate(table.heads)
+        if any(row[n] for row in table.rows) and not (narrow and head == "exact")
+    ]
     for n in used:
         head = table.heads[n]
         numeric = n > 0 and head in ("bytes", "exact", "time", "at least")
         drawn.add_column(head, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
     for row in table.rows:
         drawn.add_row(*(row[n].replace("[", r"\[") for n in used))
-    console.print(drawn)
+    if narrow:
+        exact = table.heads.index("exact")
+        label, lines = "", []
+        for row in table.rows:
+            label = row[0] or label
+            lines.append(" ".join(filter(None, (label, row[1], row[exact]))))
+    with console.capture() as captured:
+        console.print(drawn)
+    for line in captured.get().rstrip("\n").split("\n"):
+        console.file.write(line.rstrip() + "\n")
+    if narrow:
+        _show_line("  exact: " + "; ".join(lines), console)

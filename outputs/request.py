@@ -25,8 +25,8 @@ LARGEST = 10**24
 LARGEST_WIDTH = 2**20
 """No head dimension and no tile beyond this."""
 _MULTIPLES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_LENGTH = re.compile(r"^(\d+)(?:([KMGT])i?)?$")
-_CAPACITY = re.compile(r"^(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)$")
+_LENGTH = re.compile(r"(\d+)(?:([KMGT])i?)?", re.ASCII)
+_CAPACITY = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)", re.ASCII)
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _GROUPS = {
     "dtype": ("b", "b_kv", "b_s", "b_p", "b_l"),
@@ -134,7 +134,7 @@ def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Numbe
     """The value of *text* for symbol *name*."""
     if name == "C_L2":
         return _capacity(key, text)
-    matched = _LENGTH.match(text)
+    matched = _LENGTH.fullmatch(text)
     if matched is None:
         raise BadValueError(_why_no_length(key, name, text, types))
     if len(matched[1]) > 30:
@@ -151,21 +151,21 @@ def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Numbe
 def _why_no_length(key: str, name: str, text: str, types: Mapping[str, DType]) -> str:
     """Why *text* is no whole number, and what would be."""
     says = MEANINGS[name].says
-    if found := _CAPACITY.match(text):
+    if found := _CAPACITY.fullmatch(text):
         size = int(Fraction(found[1]) * _BYTES[found[2]])
         if name == "M":
             width = types["dtype"].width
             return f"M={text}: M is counted in elements, not bytes; {text} of {types['dtype'].name} is M={int(size / width)}"
         return f"{key}={text}: {says} is a count and takes no unit; write {key}={found[1]} or such"
-    if re.match(r"^-\d", text):
+    if re.fullmatch(r"-\d+", text, re.ASCII):
         return f"{key}={_shown(text)}: {says} must be at least 1"
-    if re.match(r"^\d*\.?\d+([eE][+-]?\d+)?$", text):
+    if re.fullmatch(r"-?\d*\.?\d+([eE][+-]?\d+)?", text, re.ASCII):
         return f"{key}={_shown(text)}: {says} is a whole number written out, such as 8192, 8K or 8Ki"
     return f"{key}={_shown(text)} is no number; {says} is a whole number such as 8192, 8K or 8Ki"
 
 
 def _capacity(key: str, text: str) -> int:
-    found = _CAPACITY.match(text)
+    found = _CAPACITY.fullmatch(text)
     if found is None:
         raise BadValueError(f"{key}={_shown(text)}: a capacity takes a unit, such as 50MiB (binary) or 50MB (decimal)")
     size = Fraction(found[1]) * _BYTES[found[2]]

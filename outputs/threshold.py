@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from outputs.account import Account
 
 _SCANNED_ROW_TILES = 4096
+_LONGEST = 2**90
+"""No length beyond this is asked about: what fits there fits everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Threshold:
 
 
 def threshold(account: Account, *, tied: bool) -> Threshold | None:
-    """The threshold of *account*; ``None`` when it reads nothing twice.
+    """The threshold of *account*; ``None`` when it reads nothing twice, or when all lengths fit.
 
     Args:
         account: a schedule at given numbers.
@@ -52,10 +54,14 @@ def threshold(account: Account, *, tied: bool) -> Threshold | None:
         return value(excess, values) <= 0
 
     steady = account.sharing is None or N_q not in account.sharing[1].live.free_symbols
+    number = None
     try:
         number = _largest(fits, scan=None if steady or not tied else int(values.get("B_r", 1)))
     except UnboundError:
-        number = None
+        pass
+    else:
+        if number is None:
+            return None
     return Threshold("N" if tied else "N_k", _formula(account, tied=tied), number)
 
 
@@ -78,8 +84,8 @@ def _solved(live: sp.Expr) -> sp.Expr:
     return sp.floor((sp.sqrt(a * (C_L2 - e) + (c / 2) ** 2) - c / 2) / a)
 
 
-def _largest(fits: Callable[[int], bool], *, scan: int | None) -> int:
-    """The last length before the first that does not fit.
+def _largest(fits: Callable[[int], bool], *, scan: int | None) -> int | None:
+    """The last length before the first that does not fit; ``None`` when every length fits.
 
     What must fit is (slices live) x (bytes a slice). Bytes grow with the length. The live slices stay the same within one
     row tile and fall towards two over row tiles: where they vary, row tiles of *scan* rows are tried one after another.
@@ -87,6 +93,8 @@ def _largest(fits: Callable[[int], bool], *, scan: int | None) -> int:
     top = 1
     while fits(top):
         top *= 2
+        if top > _LONGEST:
+            return None
     step = scan or top
     for tile in range(1, min(-(-top // step), _SCANNED_ROW_TILES) + 1):
         if not fits(tile * step):

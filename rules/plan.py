@@ -11,6 +11,9 @@ from derive.graph import Graph
 from derive.rewrite import Derivation, Rule, WherePossible, deduce
 from derive.schedule import Schedule
 from derive.symbols import n_L2
+from rules.schedule.interchange import QUERIES_OUTSIDE_HEADS
+from rules.schedule.keep_resident import FORWARD, keep_resident
+from rules.schedule.launch import QUERIES
 
 AlgebraRules = tuple[Rule[Graph] | WherePossible[Graph], ...]
 ScheduleRules = tuple[Rule[Schedule] | WherePossible[Schedule], ...]
@@ -48,19 +51,16 @@ class Plan:
         """The plan with another grid order, sweep or cache.
 
         Args:
-            order: ``head`` keeps heads outermost in the grid, ``query`` puts query tiles outermost.
+            order: ``head`` keeps heads outermost in the grid, ``query`` puts query tiles outermost, if they are on it.
             sawtooth: whether odd waves sweep the keys backwards.
             private_caches: whether there are n_L2 caches, each with a copy of what its CTAs read.
         """
-        from rules.schedule.interchange import QUERIES_OUTSIDE_HEADS
-        from rules.schedule.keep_resident import FORWARD, keep_resident
-
         caches = n_L2 if private_caches else sp.Integer(1)
         changed = sawtooth or private_caches
         rules: list[Rule[Schedule] | WherePossible[Schedule]] = []
         for rule in self.schedule:
             last = isinstance(rule, WherePossible) and rule.rule is FORWARD
-            if last and order == "query":
+            if last and order == "query" and QUERIES in self.schedule:
                 rules.append(WherePossible(QUERIES_OUTSIDE_HEADS))
             rules.append(WherePossible(keep_resident(sawtooth=sawtooth, caches=caches)) if last and changed else rule)
         return replace(self, schedule=tuple(rules))

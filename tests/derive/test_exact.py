@@ -15,7 +15,7 @@ I = dummy("i")  # noqa: E741
 
 @given(n=st.integers(0, 40), m=st.integers(1, 25), a=st.integers(-40, 40), b=st.integers(-60, 60))
 def test_floor_sum_equals_adding_term_by_term(n: int, m: int, a: int, b: int) -> None:
-    """sum floor((a i + b)/m) by the Euclidean algorithm is the plain sum, for any signs."""
+    """Sum floor((a i + b)/m) by the Euclidean algorithm is the plain sum, for any signs."""
     assert floor_sum(n, m, a, b) == sum((a * i + b) // m for i in range(n))
 
 

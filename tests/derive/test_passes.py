@@ -6,8 +6,8 @@ from derive.attention import variant
 from derive.einsum import Einsum, Map, Reduce
 from derive.graph import Graph
 from derive.passes import pass_of, passes
-from rules.algebra import defer_division, online_softmax, split_softmax
 from derive.rewrite import apply_once
+from rules.algebra import defer_division, online_softmax, split_softmax
 
 CHAIN = (split_softmax.RULE, defer_division.RULE, online_softmax.RULE)
 

@@ -49,7 +49,7 @@ def test_operations_by_kind() -> None:
 
 
 def test_flop_counter_mode() -> None:
-    """torch 2.13 FlopCounterMode: GQA 32/8 1,099,511,627,776; d_k 192, d_v 128: 42,949,672,960."""
+    """Torch 2.13 FlopCounterMode: GQA 32/8 1,099,511,627,776; d_k 192, d_v 128: 42,949,672,960."""
     assert matmul_flop("gqa N=8192 d=128 h=32 hk=8") == 1_099_511_627_776
     assert matmul_flop("mha N=8192 d=192 dv=128") == 42_949_672_960
 

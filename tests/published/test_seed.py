@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import pytest
 
-from derive.flops import Pipe
 from derive.exact import value
+from derive.flops import Pipe
 from outputs.explanation import Explanation
 from tests.published.questions import MiB, ask, explain, matmul_flop, moved, total
 

@@ -1,0 +1,234 @@
+"""Closed forms against the witnesses, on random configurations, shrunk to the smallest that disagrees.
+
+Witnesses: the tile walker (traffic, work, footprint), the LRU cache with CTA scheduling (residency), the interpreter of
+schedules (values) and counting pair by pair (masks). None of them imports a formula.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+from derive.attention import variant as find_variant
+from derive.errors import BadValueError
+from derive.exact import value
+from derive.variant import MASKS
+from outputs.comparisons import COMPARISONS, ClosedForms, Configuration, Finding, Mismatch, Trial
+from outputs.layout import Section, Table
+from outputs.request import read_request
+from rules.derivations import plan
+
+if TYPE_CHECKING:
+    from derive.variant import Variant
+    from outputs.request import Request
+
+
+_WORTH_A_CORE = 100
+"""Configurations from which on another process pays for its start."""
+
+
+@dataclass
+class Report:
+    """What a check found.
+
+    Attributes:
+        variant, schedules, samples, seed: what was asked.
+        tried: configurations tried, each for every schedule.
+        checked: comparisons made, by name.
+        failure: the smallest configuration that disagrees, with both numbers; ``None`` when all agree.
+    """
+
+    variant: str
+    schedules: tuple[str, ...]
+    samples: int
+    seed: int
+    tried: int = 0
+    checked: Counter[str] = field(default_factory=Counter)
+    failure: Finding | None = None
+
+    @property
+    def mismatches(self) -> int:
+        """1 when a configuration disagrees: the search stops at the first and shrinks it."""
+        return int(self.failure is not None)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that ``derive check --json`` prints."""
+        return {
+            "variant": self.variant,
+            "schedules": list(self.schedules),
+            "samples": self.tried,
+            "seed": self.seed,
+            "mismatches": self.mismatches,
+            "checked": dict(self.checked),
+            "failure": None if self.failure is None else asdict(self.failure),
+        }
+
+
+def check_schedules(
+    question: Mapping[str, Any], *, samples: int, seed: int, progress: Callable[[str], None] | None = None
+) -> Report:
+    """Try *samples* random configurations of the variant in *question*, each under every schedule it names.
+
+    Args:
+        question: the words of the command line: variant, symbols, schedule; symbols given keep their value.
+        samples: configurations to try, shared by all processor cores when there are many.
+        seed: seed of the random configurations.
+        progress: told now and then how far it has come.
+
+    Raises:
+        UnknownNameError: a variant, schedule or symbol that does not exist.
+        BadValueError: a size too large to visit tile by tile.
+    """
+    asked = Asked(
+        find_variant(question["variant"]).name,
+        tuple(dict.fromkeys(n.strip() for n in question["schedule"].split(",") if n.strip())),
+        tuple(question["symbols"]),
+    )
+    _refuse_large(asked.request)
+    for name in asked.schedules:
+        plan(name)
+    cores = min(os.cpu_count() or 1, samples // _WORTH_A_CORE)
+    if cores < 2:
+        return search(asked, samples, seed, progress)
+    shares = [samples // cores + (n < samples % cores) for n in range(cores)]
+    total = Report(asked.variant, asked.schedules, samples, seed)
+    with ProcessPoolExecutor(cores) as pool:
+        parts = [pool.submit(search, asked, share, seed + n) for n, share in enumerate(shares)]
+        for part in as_completed(parts):
+            found = part.result()
+            total.tried += found.tried
+            total.checked += found.checked
+            total.failure = total.failure or found.failure
+            if progress is not None:
+                progress(f"{total.tried} of {samples} configurations")
+    return total
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to check, in words that another process understands."""
+
+    variant: str
+    schedules: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+    @property
+    def request(self) -> Request:
+        """The words as values."""
+        return read_request(find_variant(self.variant), self.symbols)
+
+
+def search(asked: Asked, samples: int, seed: int, progress: Callable[[str], None] | None = None) -> Report:
+    """Try *samples* configurations in this process; the first that disagrees is shrunk."""
+    report = Report(asked.variant, asked.schedules, samples, seed)
+    shrinking = False
+
+    @seeded(seed)
+    @settings(
+        max_examples=samples,
+        database=None,
+        deadline=None,
+        verbosity=Verbosity.quiet,
+        print_blob=False,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(configurations(asked.request))
+    def agrees(drawn: Configuration) -> None:
+        nonlocal shrinking
+        report.tried += not shrinking
+        if progress is not None and report.tried % 25 == 0:
+            progress(f"{report.tried} of {samples} configurations")
+        try:
+            for name in asked.schedules:
+                forms = _forms(asked.variant, name, drawn.mask, drawn.order, drawn.sawtooth, drawn.caches > 1)
+                trial = Trial(forms, drawn)
+                for label, compare in COMPARISONS.items():
+                    made = compare(trial)
+                    report.checked[label] += 0 if shrinking else made
+        except Mismatch:
+            shrinking = True
+            raise
+
+    try:
+        agrees()
+    except Mismatch as smallest:
+        report.failure = smallest.finding
+    return report
+
+
+def _refuse_large(request: Request) -> None:
+    """The witnesses visit every tile and pair, so given sizes must be small."""
+    for name, number in request.numbers.items():
+        if name in ("N_q", "N_k", "d", "d_v", "h", "h_k", "B") and number > 256:
+            raise BadValueError(
+                f"{name}={number} is too large to check pair by pair; give at most 256, or leave it out to draw it"
+            )
+
+
+@lru_cache(maxsize=256)
+def _forms(variant: str, schedule: str, mask: str, order: str, sawtooth: bool, private: bool) -> ClosedForms:
+    """The closed forms of a derivation with every symbol kept."""
+    chosen = plan(schedule).ordered(order=order, sawtooth=sawtooth, private_caches=private)
+    return ClosedForms(chosen.derive(find_variant(variant).graph(mask)))
+
+
+def configurations(request: Request) -> Any:
+    """A Hypothesis strategy of configurations: small ragged shapes, every mask, grid order and sweep, small caches."""
+    variant: Variant = request.variant
+    fixed = {name: int(number) for name, number in request.numbers.items()}
+    masks = st.just(request.mask) if request.mask != "full" else st.sampled_from(MASKS)
+
+    @st.composite
+    def draw_one(draw: Any) -> Configuration:
+        def size(name: str, largest: int) -> int:
+            return fixed[name] if name in fixed else int(draw(st.integers(1, largest), label=name))
+
+        kv_heads = size("h_k", 3)
+        numbers = {
+            "N_q": size("N_q", 32),
+            "N_k": size("N_k", 32),
+            "d": size("d", 4),
+            "d_v": size("d_v", 4),
+            "h_k": kv_heads,
+            "h": fixed.get("h", kv_heads * size("group", 3)),
+            "B": size("B", 2),
+            "B_r": size("B_r", 12),
+            "B_c": size("B_c", 12),
+            "C": size("C", 8),
+        }
+        if not variant.extents["q"].free_symbols:
+            numbers["N_q"] = int(value(variant.extents["q"], {}))
+        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"])
+        return Configuration(
+            numbers=numbers,
+            widths={name: width for name, width in request.widths.items() if name != "b_acc"},
+            mask=draw(masks),
+            order=draw(st.sampled_from(("head", "query"))),
+            sawtooth=draw(st.booleans()),
+            caches=draw(st.sampled_from((1, 1, 1, 2, 4))),
+            capacity=fixed.get("C_L2") or draw(st.integers(1, 8 * slices), label="C_L2"),
+        )
+
+    return draw_one()
+
+
+def report(found: Report) -> list[Section]:
+    """What a check found, for a terminal."""
+    table = Table(("comparison", "made"))
+    for label, made in found.checked.items():
+        table.add(label, f"{made:,}")
+    names = ", ".join(found.schedules)
+    summary = f"{found.variant}, {names}: {found.tried} configurations (seed {found.seed})"
+    if found.failure is None:
+        return [Section(summary, table, ["no mismatch: closed forms and witnesses agree"])]
+    return [Section(summary, table), Section("MISMATCH, shrunk to its smallest form", found.failure.lines)]

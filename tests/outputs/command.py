@@ -1,0 +1,71 @@
+"""The command line called in this process, or as a process of its own where that makes a difference."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from outputs.cli import main
+
+DERIVE = (sys.executable, "-m", "outputs.cli")
+"""The command as a process: what ``derive`` runs."""
+
+PATIENCE = 30
+"""Seconds after which a question counts as one that is never answered."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its stdout as JSON."""
+        return json.loads(self.out)
+
+
+def derive(*words: str) -> Answer:
+    """``derive WORDS...``, called in this process; its output goes to no terminal, and it may not run for ever."""
+    out, err = io.StringIO(), io.StringIO()
+    code: object = None
+    columns = os.environ.pop("COLUMNS", None)  # test runners set it
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(PATIENCE)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main(list(words))
+    except SystemExit as end:
+        code = end.code
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        if columns is not None:
+            os.environ["COLUMNS"] = columns
+        gc.enable()  # the command turns it off for its own short life
+    assert isinstance(code, int)
+    return Answer(code, out.getvalue(), err.getvalue())
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError(f"no answer within {PATIENCE} s")
+
+
+def derive_process(*words: str, **environment: str) -> Answer:
+    """``derive WORDS...`` in a process of its own, stdout and stderr piped."""
+    inherited = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR", "PYTHONUTF8")}
+    found = subprocess.run(
+        [*DERIVE, *words], capture_output=True, env=inherited | environment, check=False, timeout=120, encoding="utf-8"
+    )
+    return Answer(found.returncode, found.stdout, found.stderr)
