@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 import sympy as sp
 
 from derive.errors import DomainError
-from derive.extremes import least, most
+from derive.extremes import down, least, most, up
 from derive.mask import Mask
 from derive.schedule import Loop
 from derive.symbols import dummy
@@ -42,7 +42,7 @@ class Coverage:
 
     def _query(self, row: sp.Expr) -> sp.Expr:
         """The query that a flattened row belongs to."""
-        return row if self._heads == 1 else sp.floor(row / self._heads)
+        return row if self._heads == 1 else down(row / self._heads)
 
     def _begin(self, i: sp.Expr) -> sp.Expr:
         return self.mask.begin(self._query(i * self.rows.tile))
@@ -54,17 +54,17 @@ class Coverage:
 
     def tiles_of(self, i: sp.Expr) -> sp.Expr:
         """Key tiles that row tile *i* meets."""
-        tiles = sp.ceiling(self._end(i) / self.keys.tile)
+        tiles = up(self._end(i) / self.keys.tile)
         if self.mask.first is None:
             return tiles
-        return most(tiles - sp.floor(self._begin(i) / self.keys.tile), sp.Integer(0))
+        return most(tiles - down(self._begin(i) / self.keys.tile), sp.Integer(0))
 
     def keys_of(self, i: sp.Expr) -> sp.Expr:
         """Key rows in the tiles that row tile *i* meets."""
         past = self._whole_tiles(self._end(i))
         if self.mask.first is None:
             return past
-        return most(past - self.keys.tile * sp.floor(self._begin(i) / self.keys.tile), sp.Integer(0))
+        return most(past - self.keys.tile * down(self._begin(i) / self.keys.tile), sp.Integer(0))
 
     @cached_property
     def tiles(self) -> sp.Expr:
@@ -91,7 +91,7 @@ class Coverage:
         """Query rows in row tiles that meet any key tile; rows that see no key stand first when only the end is bounded."""
         if self.mask.first is None:
             blind = self.mask.rows_blind_above * self._heads
-            return self.rows.extent - self.rows.tile * sp.floor(blind / self.rows.tile)
+            return self.rows.extent - self.rows.tile * down(blind / self.rows.tile)
         return self._rows_weighted(lambda i: least(self.tiles_of(i), sp.Integer(1)))
 
     @cached_property
@@ -100,13 +100,13 @@ class Coverage:
         past = self._whole_tiles(self._end(self.rows.trips - 1))
         if self.mask.first is None:
             return past
-        return most(past - self.keys.tile * sp.floor(self._begin(sp.Integer(0)) / self.keys.tile), sp.Integer(0))
+        return most(past - self.keys.tile * down(self._begin(sp.Integer(0)) / self.keys.tile), sp.Integer(0))
 
     def _whole_tiles(self, end: sp.Expr) -> sp.Expr:
         """Key rows up to the end of the tile that key *end* - 1 lies in."""
         if end == self.keys.extent:
             return end
-        return least(self.keys.tile * sp.ceiling(end / self.keys.tile), self.keys.extent)
+        return least(self.keys.tile * up(end / self.keys.tile), self.keys.extent)
 
     def _over_rows(self, summand: sp.Expr) -> sp.Expr:
         return sp.Sum(summand, (I, 0, self.rows.trips - 1))

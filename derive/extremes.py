@@ -61,10 +61,14 @@ def floor_of(e: sp.Expr) -> int:
 
 
 def down(x: sp.Expr) -> sp.Expr:
-    """``floor(x)``, without SymPy's numeric search for a closed form."""
-    return sp.floor(x, evaluate=bool(x.is_Number or x.is_integer))
+    """``floor(x)``; what is plainly whole stays as it is, and nothing else is asked."""
+    return x if _is_whole(x) else sp.floor(x, evaluate=bool(x.is_Number))
 
 
 def up(x: sp.Expr) -> sp.Expr:
     """``ceil(x)``, likewise."""
-    return sp.ceiling(x, evaluate=bool(x.is_Number or x.is_integer))
+    return x if _is_whole(x) else sp.ceiling(x, evaluate=bool(x.is_Number))
+
+
+def _is_whole(x: sp.Expr) -> bool:
+    return bool(x.is_Integer or x.func in (sp.floor, sp.ceiling) or (x.is_Symbol and x.is_integer))

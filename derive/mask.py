@@ -40,11 +40,11 @@ class Mask:
 
     def begin(self, row: sp.Expr) -> sp.Expr:
         """The first key that *row* sees, at least 0."""
-        return sp.Integer(0) if self.first is None else _clamp(self.first.subs(ROW, row), self.columns)
+        return sp.Integer(0) if self.first is None else _clamp(self.first.xreplace({ROW: row}), self.columns)
 
     def end(self, row: sp.Expr) -> sp.Expr:
         """One past the last key that *row* sees, at most ``columns``."""
-        return self.columns if self.last is None else _clamp(self.last.subs(ROW, row) + 1, self.columns)
+        return self.columns if self.last is None else _clamp(self.last.xreplace({ROW: row}) + 1, self.columns)
 
     @property
     def pairs(self) -> sp.Expr:

@@ -13,6 +13,7 @@ import sympy as sp
 
 from derive.einsum import Einsum, Index, Tensor
 from derive.errors import IllFormedError
+from derive.extremes import up
 from derive.graph import Graph
 
 
@@ -38,7 +39,7 @@ class Loop:
     @property
     def trips(self) -> sp.Expr:
         """How many tiles: ``ceil(extent / tile)``; the last may be ragged."""
-        return self.extent if self.tile == 1 else sp.ceiling(self.extent / self.tile)
+        return self.extent if self.tile == 1 else up(self.extent / self.tile)
 
     def carried_by(self, tensor: Tensor) -> bool:
         """Whether moving to the next trip moves to another tile of *tensor*."""

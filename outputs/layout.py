@@ -38,9 +38,11 @@ def show(sections: list[Section], console: Console) -> None:
     """Print *sections*."""
     for n, section in enumerate(sections):
         if n:
-            console.print()
-        if section.title:
+            console.file.write("\n")
+        if section.title and console.is_terminal:
             console.print(section.title, style="bold", markup=False, highlight=False)
+        elif section.title:
+            _show_line(section.title, console)
         if isinstance(section.body, Table):
             _show_table(section.body, console)
         else:
@@ -58,7 +60,7 @@ def _show_line(line: str, console: Console) -> None:
     hang = " " * (indent + (3 if line.lstrip()[:1].isdigit() else 2))
     width = max(console.width, 40)
     for part in wrap(line.strip(), width, initial_indent=" " * indent, subsequent_indent=hang) or [""]:
-        console.print(part, markup=False, highlight=False, soft_wrap=True)
+        console.file.write(f"{part}\n")
 
 
 def _show_table(table: Table, console: Console) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from derive.symbols import C_L2
 from outputs.layout import Section
 from outputs.notation import text, tidy
 from outputs.quantities import grouped, significant, size
-from outputs.threshold import threshold
+from outputs.threshold import longest
 
 if TYPE_CHECKING:
     from derive.exact import Number
@@ -80,7 +79,7 @@ def until_when(answer: Explanation) -> Section | None:
         line = f"{account.name}: {what} stay in the L2 while {limit.symbol} <= {formula}"
         if limit.number is not None:
             line += f" = {grouped(limit.number)}"
-        lines.append(line + _effective(answer, account))
+        lines.append(line + (_effective(answer, account) if limit.number is not None else ""))
     return Section("until when", lines) if lines else None
 
 
@@ -92,13 +91,12 @@ def _effective(answer: Explanation, account: Account) -> str:
         effective = answer.machine.l2("effective")
     except DeriveError:
         return ""
-    values = {**account.values, "C_L2": int(effective.value)}
-    limit = threshold(replace(account, values=values), tied=answer.tied)
-    if limit is None or limit.number is None:
+    limit = longest(account, {**account.values, "C_L2": int(effective.value)}, tied=answer.tied)
+    if limit is None:
         return ""
     return (
         f" at the nominal {size(account.values['C_L2'])}; at the effective {size(effective.value)}"
-        f" ({effective.kind}) {grouped(limit.number)}"
+        f" ({effective.kind}) {grouped(limit)}"
     )
 
 
@@ -114,7 +112,6 @@ def after_the_threshold(answer: Explanation) -> Section | None:
     names = [t.name for t in shared.tensors]
     length = int(further.values["N_k"])
     sawtooth = answer.at_length(found.name, length, sawtooth=True)
-    query_order = answer.at_length(found.name, length, order="query")
 
     def read(account: Account, level: str) -> int:
         moves = account.dram if level == "dram" else account.sm
@@ -130,6 +127,7 @@ def after_the_threshold(answer: Explanation) -> Section | None:
         f"sweeping every other wave backwards (sawtooth) keeps the end of the last sweep: {size(read(sawtooth, 'dram'))}",
     ]
     if (further.number(shared.slices) or 1) > 1:
+        query_order = answer.at_length(found.name, length, order="query")
         lines.append(f"query tiles outermost in the grid instead of heads: {size(read(query_order, 'dram'))}")
     if further.mask_of is not None:
         lines.append("under a mask these are upper bounds unless one head runs alone")

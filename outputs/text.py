@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 _PIPES: dict[Level, str] = {
     "mma": "matmul",
-    "exp": "exponentials",
+    "exp": "exp",
     "vector": "vector",
-    "l2": "L2 to SMs",
+    "l2": "L2-SM",
     "dram": "DRAM",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,8 +44,25 @@ def threshold(account: Account, *, tied: bool) -> Threshold | None:
     """
     if account.live_bytes is None or (account.sharing is not None and not account.rereads):
         return None
+    try:
+        number = longest(account, account.values, tied=tied)
+        if number is None:
+            return None
+    except UnboundError:
+        number = None
+    return Threshold("N" if tied else "N_k", _formula(account, tied=tied), number)
+
+
+def longest(account: Account, at: Mapping[str, Number], *, tied: bool) -> int | None:
+    """The longest length up to which what is live fits at the numbers *at*; ``None`` when every length fits.
+
+    Raises:
+        UnboundError: a symbol has no value.
+    """
+    if account.live_bytes is None:
+        return None
     excess = account.live_bytes - C_L2
-    values: dict[str, Number] = dict(account.values)
+    values = dict(at)
 
     def fits(n: int) -> bool:
         values["N_k"] = n
@@ -54,15 +71,7 @@ def threshold(account: Account, *, tied: bool) -> Threshold | None:
         return value(excess, values) <= 0
 
     steady = account.sharing is None or N_q not in account.sharing[1].live.free_symbols
-    number = None
-    try:
-        number = _largest(fits, scan=None if steady or not tied else int(values.get("B_r", 1)))
-    except UnboundError:
-        pass
-    else:
-        if number is None:
-            return None
-    return Threshold("N" if tied else "N_k", _formula(account, tied=tied), number)
+    return _largest(fits, scan=None if steady or not tied else int(values.get("B_r", 1)))
 
 
 def _formula(account: Account, *, tied: bool) -> sp.Expr:
