@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
 
+from derive.denote import equation
+from derive.einsum import Map, Reduce
+from derive.graph import Graph
 from derive.symbols import MEANINGS
 from outputs.notation import cases, rank, tidy
 
 if TYPE_CHECKING:
     from derive.einsum import Einsum
-    from derive.graph import Graph
-    from derive.rewrite import Step
+    from derive.rewrite import Rule, Step
     from derive.schedule import Schedule
     from outputs.explanation import Explanation
 
@@ -36,12 +38,17 @@ class HousePrinter(LatexPrinter):  # type: ignore[misc]
         factors = sorted(sp.Mul.make_args(rest), key=_factor_order)
         above = [f for f in factors if not _divides(f)]
         below = [1 / f for f in factors if _divides(f)]
-        top = ([str(abs(number.p))] if abs(number.p) != 1 or not above else []) + [self._factor(f) for f in above]
-        bottom = ([str(number.q)] if number.q != 1 else []) + [self._factor(f) for f in below]
+        top = ([str(abs(number.p))] if abs(number.p) != 1 or not above else []) + self._factors(above, number.p)
+        bottom = ([str(number.q)] if number.q != 1 else []) + self._factors(below, number.q)
         sign = "-" if number < 0 else ""
         if bottom:
             return rf"{sign}\frac{{{' '.join(top)}}}{{{' '.join(bottom)}}}"
         return sign + " ".join(top)
+
+    def _factors(self, factors: list[Any], number: int) -> list[str]:
+        """Factors of a product; one that stands alone needs no brackets."""
+        alone = len(factors) == 1 and abs(number) == 1 and factors[0].func is sp.Sum
+        return [self._print(f) if alone else self._factor(f) for f in factors]
 
     def _factor(self, factor: Any) -> str:
         printed = self._print(factor)
@@ -60,6 +67,13 @@ class HousePrinter(LatexPrinter):  # type: ignore[misc]
         rows = [rf"{self._print(a)} & \text{{if }} {self._print(c)}" for a, c in expr.args[:-1]]
         rows.append(rf"{self._print(expr.args[-1][0])} & \text{{otherwise}}")
         return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
+
+    def _print_Function(self, expr: Any, exp: Any = None) -> str:
+        if expr.func.__name__ != "max":
+            return str(super()._print_Function(expr, exp))
+        term, (index, low, high) = expr.args[0], expr.args[1].args
+        limits = rf"{self._print(low)} \le {self._print(index)} \le {self._print(high)}"
+        return rf"\max_{{{limits}}} {self._factor(term)}"
 
     def _print_Gcd(self, expr: Any) -> str:
         return rf"\gcd\left({', '.join(self._print(a) for a in expr.args)}\right)"
@@ -91,8 +105,6 @@ def latex(expression: sp.Basic) -> str:
 
 def einsum_latex(einsum: Einsum) -> str:
     """An Einsum as the equation it is."""
-    from derive.einsum import Map, Reduce
-
     read = [_access(t) for t in einsum.inputs]
     bodies = {
         Map.COPY: "{0}",
@@ -119,11 +131,20 @@ def _access(tensor: Any) -> str:
 
 def step_latex(step: Step) -> str:
     """What a step did, as mathematics: the new equations of an algebra step, the new loop nest of a schedule step."""
-    from derive.graph import Graph
-
     if isinstance(step.after, Graph):
         return _new_equations(step.before, step.after)  # type: ignore[arg-type]
     return _new_nests(step.before, step.after)  # type: ignore[arg-type]
+
+
+def statement_latex(rule: Rule[Any]) -> str | None:
+    """A rule's equation, computed from what it does to its own example; ``None`` when both sides are written alike."""
+    before = rule.example()
+    if not isinstance(before, Graph):
+        return None
+    after = rule.rewrite(before, next(iter(rule.matches(before))))
+    name = before.outputs[0]
+    left, right = (latex(equation(graph, name).rhs) for graph in (before, after))
+    return None if left == right else f"{left} = {right}"
 
 
 def _new_equations(before: Graph, after: Graph) -> str:
@@ -156,10 +177,10 @@ def document(explanation: Explanation) -> str:
         s.name
         for a in explanation.accounts
         for e in (a.sm.total.amount, a.dram.total.amount)
-        for s in e.free_symbols
-        if s.name in MEANINGS
+        for s in e.xreplace(explanation.shown).free_symbols
     }
-    rows = [rf"${symbol_latex(n)}$ & {_escaped(m.says)} \\" for n, m in MEANINGS.items() if n in symbols]
+    meanings = {"N": "queries, and keys, a head"} | {n: m.says for n, m in MEANINGS.items()}
+    rows = [rf"${symbol_latex(n)}$ & {_escaped(says)} \\" for n, says in meanings.items() if n in symbols]
     body = [
         r"\documentclass{article}",
         r"\usepackage{amsmath,booktabs}",
@@ -179,6 +200,8 @@ def document(explanation: Explanation) -> str:
                 rf"  Legal because {_escaped('; '.join(step.reasons))} ({_escaped(step.rule.reference)}).",
                 rf"  \[\begin{{aligned}} {_rows(step_latex(step))} \end{{aligned}}\]",
             ]
+            if (statement := statement_latex(step.rule)) is not None:
+                body.append(rf"  In general \[ {statement}. \]")
         body.append(r"\end{enumerate}")
         for label, moves in (("Compulsory", account.compulsory), ("SM-side", account.sm), ("HBM", account.dram)):
             body.append(rf"\noindent {label} bytes:")
