@@ -6,19 +6,30 @@ they know; on the bounds of a mask that took most of the time of a derivation an
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 
 
 def least(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     """The smaller of *a* and *b*, one of them where their difference has a known sign."""
+    if a in _members(b, sp.Min) or b in _members(a, sp.Min):
+        return b if a in _members(b, sp.Min) else a
     sign = _sign(a, b)
     return (a if sign < 0 else b) if sign else sp.Min(a, b, evaluate=False)
 
 
 def most(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     """The larger of *a* and *b*, one of them where their difference has a known sign."""
+    if a in _members(b, sp.Max) or b in _members(a, sp.Max):
+        return b if a in _members(b, sp.Max) else a
     sign = _sign(a, b)
     return (a if sign > 0 else b) if sign else sp.Max(a, b, evaluate=False)
+
+
+def _members(e: sp.Expr, kind: Any) -> tuple[sp.Expr, ...]:
+    """What *e* takes the extreme of, when it is of that *kind*: min(a, min(a, b)) is min(a, b)."""
+    return tuple(e.args) if isinstance(e, kind) else ()
 
 
 def _sign(a: sp.Expr, b: sp.Expr) -> int:

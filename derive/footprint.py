@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import reduce
 
 import sympy as sp
 
 from derive.cost import Cost, Unit
 from derive.einsum import Tensor
+from derive.extremes import most
 from derive.schedule import Kernel, Schedule
 from derive.symbols import symbol
 
@@ -63,7 +65,7 @@ def tiled_kernels(schedule: Schedule) -> tuple[Kernel, ...]:
 def footprint(schedule: Schedule) -> Cost | None:
     """Shared-memory bytes of the largest CTA; ``None`` when no kernel is tiled."""
     found = [kernel_footprint_bytes(schedule, k, Place.SHARED).amount for k in tiled_kernels(schedule)]
-    return Cost(sp.Max(*found) if len(found) > 1 else found[0], Unit.BYTE) if found else None
+    return Cost(reduce(most, found), Unit.BYTE) if found else None
 
 
 def memory_peak(schedule: Schedule) -> Cost:
@@ -88,7 +90,7 @@ def memory_peak(schedule: Schedule) -> Cost:
         ]
         peaks.append(always + sp.Add(*live))
     distinct = [p for p in dict.fromkeys(peaks) if not any(_dominates(q, p) for q in peaks)]
-    return Cost(sp.Max(*distinct) if len(distinct) > 1 else distinct[0], Unit.BYTE)
+    return Cost(reduce(most, distinct), Unit.BYTE)
 
 
 def _dominates(larger: sp.Expr, smaller: sp.Expr) -> bool:

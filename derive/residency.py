@@ -89,15 +89,14 @@ def _shared_reads(shared: Sharing, kernel: Kernel, tensor: Tensor, met: Coverage
     """
     a_slice = first_touch(kernel, tensor, met) / shared.slices
     once = a_slice * shared.slices * shared.copies
-    bounded = met is not None or shared.caches != 1  # an upper bound then, and never above the SMs' own reads
-    if bounded:
-        once = least(once, unshared)
+    if shared.caches != 1:
+        once = least(once, unshared)  # copies are counted from above, the SMs' own reads are not exceeded
     if met is not None and shared.sawtooth:
         return cases((once, shared.fits), (unshared, sp.true))
     streamed = a_slice * shared.copies * shared.streamed
     if met is not None:
         streamed = _streamed_under_mask(shared, tensor, met, streamed)
-    if bounded:
+    if shared.caches != 1 or (met is not None and shared.slices != 1):
         streamed = least(streamed, unshared)
     return cases((once, shared.fits), (streamed, shared.streams), (unshared, sp.true))
 

@@ -97,7 +97,9 @@ class Sharing:
     @property
     def mean_live(self) -> sp.Expr:
         """Slices that have a CTA running, on average: C / n, at least 1 and at most X."""
-        return most(least(self.slices, C / self.sharers), sp.Integer(1)) if self.rounds == 1 else self.slices
+        if self.rounds != 1 or self.slices == 1:
+            return self.slices
+        return most(least(self.slices, C / self.sharers), sp.Integer(1))
 
     @property
     def live_bytes(self) -> sp.Expr:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from derive.cost import Move, Moves
-from derive.errors import UnboundError
+from derive.errors import DomainError, UnboundError
 from derive.exact import Number, holds, value
 from derive.flops import Convention, Pipe, executed, flops, rescaling
 from derive.footprint import footprint, memory_peak
+from derive.growth import Growth, growth
 from derive.residency import dram, live_between
 from derive.schedule import Kernel
 from derive.sharing import Sharing, sharing
@@ -124,6 +125,13 @@ class Account:
     def memory_peak(self) -> sp.Expr:
         """HBM bytes live at once."""
         return memory_peak(self.derivation.schedule).amount
+
+    def growth(self, alike: Mapping[sp.Symbol, sp.Expr]) -> Growth | None:
+        """The Theta class of the SM-side elements over all tiles that fit M; ``None`` where it is not derived (masks)."""
+        try:
+            return growth(self.derivation.schedule, alike)
+        except DomainError:
+            return None
 
     # --- the cache ----------------------------------------------------------------------------------------------------
 

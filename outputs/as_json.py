@@ -12,6 +12,7 @@ from derive.flops import Pipe
 from hardware.roofline import PIPES
 from outputs.account import by_tensor
 from outputs.latex import step_latex
+from outputs.notation import regime
 
 if TYPE_CHECKING:
     from derive.rewrite import Step
@@ -74,7 +75,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
             "seconds": account.seconds,
         },
         "residency": _residency(explanation, account),
-        "theta": None,
+        "theta": _theta(explanation, account),
         "steps": [_step(step) for step in account.derivation.steps],
     }
 
@@ -134,6 +135,18 @@ def _threshold(account: Account, limit: Threshold | None) -> Json | None:
     if limit is None:
         return None
     return {"symbol": limit.symbol, "symbolic": readable(account, limit.formula), "value": limit.number}
+
+
+def _theta(explanation: Explanation, account: Account) -> Json | None:
+    found = account.growth(explanation.alike)
+    if found is None:
+        return None
+    return {
+        "class": " + ".join(map(str, found.monomials)),
+        "regime": regime(found, str),
+        "unit": "elements across the SM boundary, best tiles that fit M",
+        "status": "derived",
+    }
 
 
 def _step(step: Step) -> Json:

@@ -11,7 +11,7 @@ from derive.coverage import coverage
 from derive.flops import Convention, Pipe
 from derive.symbols import N_q
 from outputs.layout import Section
-from outputs.notation import text, tidy
+from outputs.notation import put, text, tidy
 from outputs.quantities import grouped, seconds, significant, size
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def if_causal(answer: Explanation) -> Section | None:
         return None
     first, causal = pairs[0]
     useful = causal.useful[Pipe.MMA]
-    lines = [f"FLOP ({causal.convention.value}): {text(tidy(useful.xreplace(answer.shown)))}"]
+    lines = [f"FLOP ({causal.convention.value}): {text(tidy(put(useful, answer.shown)))}"]
     if causal.is_numeric:
         lines[0] += f" = {grouped(causal.exact(useful))}"
     if causal.is_numeric and causal.convention is Convention.EXACT:
@@ -78,8 +78,8 @@ def _one_query(answer: Explanation, step: Account) -> str:
     useful = step.useful[Pipe.MMA]
     if not step.is_numeric:
         shown = {**answer.shown, N_q: sp.Integer(1)}
-        least = text(tidy(step.compulsory.total.amount.xreplace(shown)))
-        return f"{step.name}: {text(tidy(useful.xreplace(shown)))} FLOP, at least {least} bytes"
+        least = text(tidy(put(step.compulsory.total.amount, shown)))
+        return f"{step.name}: {text(tidy(put(useful, shown)))} FLOP, at least {least} bytes"
     time = f", at least {seconds(step.seconds)} ({step.bound})" if step.seconds else ""
     return (
         f"{step.name}: {grouped(step.exact(useful))} FLOP, DRAM {size(step.exact(step.dram.total.amount))}"

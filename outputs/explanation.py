@@ -93,6 +93,11 @@ class Explanation:
         chosen = replace(self.options, **options)  # type: ignore[arg-type]
         return account(request, schedule, self.machine, chosen)
 
+    @property
+    def alike(self) -> dict[sp.Symbol, sp.Basic]:
+        """Lengths that are one, as N."""
+        return {s: n for s, n in self.shown.items() if s in (N_q, N_k)}
+
     @cached_property
     def shown(self) -> dict[sp.Symbol, sp.Basic]:
         """Replacements for printing: N for both lengths when they are one, b for widths that are not set apart."""

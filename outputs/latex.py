@@ -15,7 +15,7 @@ from derive.denote import equation
 from derive.einsum import Map, Reduce
 from derive.graph import Graph
 from derive.symbols import MEANINGS
-from outputs.notation import cases, rank, tidy
+from outputs.notation import cases, put, rank, tidy
 
 if TYPE_CHECKING:
     from derive.einsum import Einsum
@@ -177,7 +177,7 @@ def document(explanation: Explanation) -> str:
         s.name
         for a in explanation.accounts
         for e in (a.sm.total.amount, a.dram.total.amount)
-        for s in e.xreplace(explanation.shown).free_symbols
+        for s in put(e, explanation.shown).free_symbols
     }
     meanings = {"N": "queries, and keys, a head"} | {n: m.says for n, m in MEANINGS.items()}
     rows = [rf"${symbol_latex(n)}$ & {_escaped(says)} \\" for n, says in meanings.items() if n in symbols]
@@ -214,7 +214,7 @@ def _rows(equations: str) -> str:
 
 
 def _cases_latex(explanation: Explanation, amount: sp.Expr) -> list[str]:
-    found = cases(amount.xreplace(explanation.shown))
+    found = cases(put(amount, explanation.shown))
     lines = []
     for each, condition in found:
         when = "" if condition == sp.true else rf" \qquad \text{{if }} {latex(condition)}"

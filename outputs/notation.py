@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache, reduce
 from typing import Any
 
 import sympy as sp
+
+from derive.extremes import down, least, most, up
+from derive.growth import Growth
+from derive.symbols import M
 
 ORDER = (
     "B", "h", "h_k", "N", "N_q", "N_k", "C", "B_r", "B_c", "M", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l", "b_acc",
@@ -17,6 +22,7 @@ ORDER = (
 """Factors print in this order; what is not named here comes last, by name."""
 _RANK = {name: n for n, name in enumerate(ORDER)}
 _FUNCTIONS: Mapping[Any, str] = {sp.ceiling: "ceil", sp.floor: "floor", sp.Min: "min", sp.Max: "max"}
+_COMBINE: Mapping[Any, Callable[..., Any]] = {sp.Min: least, sp.Max: most, sp.floor: down, sp.ceiling: up}
 _RELATIONS: Mapping[Any, str] = {
     sp.LessThan: "<=",
     sp.StrictLessThan: "<",
@@ -37,11 +43,35 @@ def text(expression: sp.Basic) -> str:
     return _print(sp.sympify(expression) if isinstance(expression, int) else expression)[0]
 
 
+def put(expression: sp.Basic, replacements: Mapping[sp.Symbol, sp.Basic]) -> Any:
+    """*expression* with symbols replaced, and minima and roundings simplified only where that is plain."""
+    if not expression.free_symbols & replacements.keys():
+        return expression
+    if expression.is_Symbol:
+        return replacements[expression]
+    parts = [put(a, replacements) if isinstance(a, sp.Basic) else a for a in expression.args]
+    combine = _COMBINE.get(expression.func)
+    if combine is not None:
+        return reduce(combine, parts) if len(parts) > 1 else combine(*parts)
+    if expression.func in _RELATIONS or isinstance(expression, sp.Piecewise):
+        return expression.func(*parts, evaluate=False)
+    return expression.func(*parts)
+
+
 def tidy(expression: sp.Expr) -> sp.Expr:
     """*expression* with what all terms share taken out, in front of one bracket."""
-    return sp.factor_terms(expression) if expression.is_Add else expression
+    if not expression.is_Add:
+        return expression
+    terms = [term.as_coeff_Mul() for term in expression.args]
+    powers = [rest.as_powers_dict() for _, rest in terms]
+    bases = [b for b in powers[0] if b != 1 and all(p.get(b, sp.S.Zero).is_positive for p in powers)]
+    shared = {b: min(p[b] for p in powers) for b in bases}
+    number = sp.Rational(sp.igcd(*(c.p for c, _ in terms)), sp.ilcm(*(c.q for c, _ in terms)))
+    common = sp.Mul(number, *(b**e for b, e in shared.items()))
+    return expression if common == 1 else sp.Mul(common, sp.Add(*(t / common for t in expression.args)), evaluate=False)
 
 
+@lru_cache(maxsize=256)
 def cases(expression: sp.Expr) -> list[tuple[sp.Expr, sp.Basic]]:
     """The cases of *expression* with equal conditions told apart once: ``[(amount, condition), ..., (amount, True)]``."""
     choices = sorted(expression.atoms(sp.Piecewise), key=lambda p: (sp.count_ops(p), str(p)))
@@ -57,6 +87,16 @@ def cases(expression: sp.Expr) -> list[tuple[sp.Expr, sp.Basic]]:
             fails[choice] = rest[0][0] if rest[0][1] == sp.true else sp.Piecewise(*rest, evaluate=False)
     found = [(a, sp.And(condition, c)) for a, c in cases(expression.xreplace(holds))]
     return [(a, c) for a, c in found + cases(expression.xreplace(fails)) if c != sp.false]
+
+
+def regime(found: Growth, shown: Callable[[Any], str] = text) -> str:
+    """The conditions of a growth class, as one chain through M where they make one: ``d <= M <= N d``."""
+    above = [shown(big) for small, big in found.conditions if small == M]
+    below = [shown(small) for small, big in found.conditions if big == M]
+    rest = [f"{shown(s)} <= {shown(b)}" for s, b in found.conditions if M not in (s, b)]
+    chains = [f"{low} <= M" for low in below[1:]] + [f"M <= {high}" for high in above[1:]]
+    middle = " <= ".join([*below[:1], "M", *above[:1]])
+    return " and ".join(([middle] if below or above else []) + chains + rest) or "any M"
 
 
 def rank(symbol: sp.Symbol) -> tuple[int, str]:

@@ -11,7 +11,7 @@ import sympy as sp
 from derive.errors import DeriveError
 from derive.symbols import C_L2
 from outputs.layout import Section
-from outputs.notation import text, tidy
+from outputs.notation import put, regime, text, tidy
 from outputs.quantities import grouped, significant, size
 from outputs.threshold import longest
 
@@ -28,13 +28,13 @@ def why_fewer_bytes(answer: Explanation) -> Section | None:
         return None
     _, shared = found.sharing
     names = " and ".join(t.name for t in shared.tensors)
-    slice_bytes, sharers = shared.slice_bytes.xreplace(answer.shown), shared.sharers * shared.rounds
+    slice_bytes, sharers = put(shared.slice_bytes, answer.shown), shared.sharers * shared.rounds
     lines = [
         f"1. one head's {names} are {text(tidy(slice_bytes))}{_is(found, shared.slice_bytes, size)};"
-        f" {text(tidy(sharers.xreplace(answer.shown)))}{_is(found, sharers, grouped)} CTAs stream all of it"
+        f" {text(tidy(put(sharers, answer.shown)))}{_is(found, sharers, grouped)} CTAs stream all of it"
         f"{_is(found, shared.slice_bytes * sharers * shared.slices, size)}{' in all, SM-side' if found.is_numeric else ''}",
         f"2. live together: at most {_plainly(answer, found, shared.live)} slice(s) of {names}"
-        f" (mean {_plainly(answer, found, shared.mean_live)}), {text(tidy(shared.live_bytes.xreplace(answer.shown)))}"
+        f" (mean {_plainly(answer, found, shared.mean_live)}), {text(tidy(put(shared.live_bytes, answer.shown)))}"
         f"{_is(found, shared.live_bytes, size)}, against C_L2{_is(found, C_L2, size)}",
     ]
     if found.fits is not None:
@@ -75,7 +75,7 @@ def until_when(answer: Explanation) -> Section | None:
         if limit is None:
             continue
         what = "re-reads" if account.sharing is not None else "intermediates"
-        formula = text(limit.formula.xreplace(answer.shown))
+        formula = text(put(limit.formula, answer.shown))
         line = f"{account.name}: {what} stay in the L2 while {limit.symbol} <= {formula}"
         if limit.number is not None:
             line += f" = {grouped(limit.number)}"
@@ -147,9 +147,19 @@ def tile_constant(answer: Explanation) -> Section | None:
     growth = Fraction(found.values["N_q"]) * found.values["N_k"] * head**2 / fast * found.values["b"]
     here, there = found.exact(found.sm.total.amount), wide.exact(wide.sm.total.amount)
     passes = wide.exact(wide.sharing[1].sharers) if wide.sharing else 0
+    derived = found.growth(answer.alike)
+    grows = (
+        []
+        if derived is None
+        else [
+            f"derived from the graph: {found.name} moves Theta({' + '.join(map(text, derived.monomials))}) elements for"
+            f" {regime(derived)}, over all tiles that fit M"
+        ]
+    )
     return Section(
         "the paper's N^2 d^2/M and the tile's constant",
         [
+            *grows,
             f"M = {grouped(fast)} elements ({size(fast * found.values['b'])}), d^2/M ="
             f" {significant(Fraction(head**2, fast), 3)}: N^2 d^2/M is {size(growth)}, a growth class and no byte count",
             f"{found.name} moves {size(here)}, {significant(here / growth, 3)}x that: {rows} rows of Q use"
@@ -169,4 +179,4 @@ def _is(account: Account, amount: sp.Expr, shown: Callable[[Number], str]) -> st
 def _plainly(answer: Explanation, account: Account, amount: sp.Expr) -> str:
     """The value of *amount*, or its closed form."""
     number = account.number(amount)
-    return text(tidy(amount.xreplace(answer.shown))) if number is None else significant(number)
+    return text(tidy(put(amount, answer.shown))) if number is None else significant(number)

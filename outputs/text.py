@@ -14,7 +14,7 @@ from derive.mask import Mask
 from derive.passes import passes
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
-from outputs.notation import cases, text, tidy
+from outputs.notation import cases, put, text, tidy
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
@@ -72,7 +72,7 @@ def _changed_lines(before: str, after: str) -> list[str]:
 def form(answer: Explanation, amount: sp.Expr) -> str:
     """A closed form in house notation; where it has cases, the one that holds at the given numbers comes alone."""
     account = answer.accounts[-1]
-    shown = amount.xreplace(answer.shown)
+    shown = put(amount, answer.shown)
     found = cases(shown)
     if len(found) == 1:
         return text(tidy(shown))
@@ -158,7 +158,7 @@ def _case_note(answer: Explanation, account: Account) -> str | None:
         return None
     failed: list[str] = []
     for _, condition in found:
-        shown = text(condition.xreplace(answer.shown))
+        shown = text(put(condition, answer.shown))
         if condition == sp.true:
             return f"* {account.name}: since this fails: {'; '.join(failed)}"
         if account.number(condition) == 1:
