@@ -48,8 +48,9 @@ class Coverage:
         return self.mask.begin(self._query(i * self.rows.tile))
 
     def _end(self, i: sp.Expr) -> sp.Expr:
-        last_tile = i == self.rows.trips - 1
-        past_last_row = self.rows.extent if last_tile else least((i + 1) * self.rows.tile, self.rows.extent)
+        if i == self.rows.trips - 1:
+            return self.mask.end(self.mask.rows - 1)
+        past_last_row = least((i + 1) * self.rows.tile, self.rows.extent)
         return self.mask.end(self._query(past_last_row - 1))
 
     def tiles_of(self, i: sp.Expr) -> sp.Expr:

@@ -77,7 +77,9 @@ def down(x: sp.Expr) -> sp.Expr:
 
 
 def up(x: sp.Expr) -> sp.Expr:
-    """``ceil(x)``, likewise."""
+    """``ceil(x)``, likewise; one part of several is 1."""
+    if x.is_Pow and x.exp == -1 and x.base.is_Symbol and x.base.is_integer:
+        return sp.Integer(1)
     return x if _is_whole(x) else sp.ceiling(x, evaluate=bool(x.is_Number))
 
 

@@ -144,6 +144,18 @@ class Account:
                 return kernel, found
         return None
 
+    @cached_property
+    def is_exact(self) -> bool | None:
+        """Whether the HBM count of shared tensors is what an LRU cache shows; where not, the cache shows at most that."""
+        if self.sharing is None:
+            return None
+        shared = self.sharing[1]
+        exact = shared.is_exact(masked=self.mask_of is not None)
+        try:
+            return holds(exact, self.values) and not self.number(shared.beside)
+        except UnboundError:
+            return None
+
     @property
     def mask_of(self) -> Mask | None:
         """The graph's mask."""

@@ -122,6 +122,7 @@ def _residency(explanation: Explanation, account: Account) -> Json:
         "live_heads_reading": "peak" if shared else None,
         "live_heads_mean": _float(account.number(shared.mean_live)) if shared else None,
         "live_bytes": account.whole(account.live_bytes) if account.live_bytes is not None else None,
+        "exact": account.is_exact,
         "capacity": None if capacity is None else int(capacity),
         "capacity_reading": explanation.options.cache,
         "caches": _plain(account.values.get("n_L2")),

@@ -43,13 +43,13 @@ def text(expression: sp.Basic) -> str:
     return _print(sp.sympify(expression) if isinstance(expression, int) else expression)[0]
 
 
-def put(expression: sp.Basic, replacements: Mapping[sp.Symbol, sp.Basic]) -> Any:
-    """*expression* with symbols replaced, and minima and roundings simplified only where that is plain."""
-    if not expression.free_symbols & replacements.keys():
-        return expression
-    if expression.is_Symbol:
+def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:
+    """*expression* with parts replaced, and minima and roundings simplified only where that is plain."""
+    if expression in replacements:
         return replacements[expression]
-    parts = [put(a, replacements) if isinstance(a, sp.Basic) else a for a in expression.args]
+    parts = [put(a, replacements) for a in expression.args]
+    if all(new is old for new, old in zip(parts, expression.args, strict=True)):
+        return expression
     combine = _COMBINE.get(expression.func)
     if combine is not None:
         return reduce(combine, parts) if len(parts) > 1 else combine(*parts)
@@ -85,8 +85,8 @@ def cases(expression: sp.Expr) -> list[tuple[sp.Expr, sp.Basic]]:
             holds[choice] = choice.args[0][0]
             rest = choice.args[1:]
             fails[choice] = rest[0][0] if rest[0][1] == sp.true else sp.Piecewise(*rest, evaluate=False)
-    found = [(a, sp.And(condition, c)) for a, c in cases(expression.xreplace(holds))]
-    return [(a, c) for a, c in found + cases(expression.xreplace(fails)) if c != sp.false]
+    found = [(a, sp.And(condition, c)) for a, c in cases(put(expression, holds))]
+    return [(a, c) for a, c in found + cases(put(expression, fails)) if c != sp.false]
 
 
 def regime(found: Growth, shown: Callable[[Any], str] = text) -> str:

@@ -146,6 +146,9 @@ def _bytes(answer: Explanation) -> Section:
             moves = account.sm if level == "l2" else account.dram
             table.add("" if n else label, account.name, *_row(answer, account, moves, level))
     notes = [note for account in answer.accounts if (note := _case_note(answer, account))]
+    bounds = [a.name for a in answer.accounts if a.is_numeric and a.is_exact is False]
+    if bounds:
+        notes.append(f"{' and '.join(bounds)}: DRAM bytes are at most this; near the cache's size LRU may keep part")
     known = [(level, first.rate(level)) for _, level in levels]
     notes += [f"time at {decimal(r.value, 'B/s')} for {_PIPES[level]}: {r.how}, {r.kind}" for level, r in known if r]
     return Section("bytes (sizes binary, rates decimal)", table, notes)
