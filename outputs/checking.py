@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from outputs.request import Request
 
 
-_WORTH_A_CORE = 100
-"""Configurations from which on another process pays for its start."""
+_SHARE = 100
+"""Configurations that a process tries at a time."""
+_SEEDS_APART = 1_000_003
+"""Shares of one seed do not meet those of the next."""
 
 
 @dataclass
@@ -96,20 +98,23 @@ def check_schedules(
     _refuse_large(asked.request)
     for name in asked.schedules:
         plan(name)
-    cores = min(os.cpu_count() or 1, samples // _WORTH_A_CORE)
+    cores = min(os.cpu_count() or 1, samples // _SHARE)
     if cores < 2:
         return search(asked, samples, seed, progress)
-    shares = [samples // cores + (n < samples % cores) for n in range(cores)]
+    shares = [min(_SHARE, samples - start) for start in range(0, samples, _SHARE)]
     total = Report(asked.variant, asked.schedules, samples, seed)
     with ProcessPoolExecutor(cores) as pool:
-        parts = [pool.submit(search, asked, share, seed + n) for n, share in enumerate(shares)]
+        parts = [pool.submit(search, asked, share, seed * _SEEDS_APART + n) for n, share in enumerate(shares)]
         for part in as_completed(parts):
             found = part.result()
             total.tried += found.tried
             total.checked += found.checked
-            total.failure = total.failure or found.failure
             if progress is not None:
                 progress(f"{total.tried} of {samples} configurations")
+            if found.failure is not None:
+                total.failure = found.failure
+                pool.shutdown(cancel_futures=True)
+                break
     return total
 
 
