@@ -12,6 +12,7 @@ from derive.flops import Convention
 from derive.footprint import Place, kernel_footprint_bytes, tiled_kernels
 from derive.symbols import symbol
 from outputs.account import Account
+from outputs.notation import text, tidy
 from outputs.quantities import size
 from rules.derivations import plan
 
@@ -127,7 +128,7 @@ def _fitted(made: Account, given: Mapping[str, Number], room: int) -> Account:
             return replace(made, values=values)
     tiles = {name: made.values[name] for name in ("B_r", "B_c") if name in made.values}
     written = " and ".join(f"{name}={number}" for name, number in tiles.items())
-    formula = made.footprint
+    formula = text(tidy(made.footprint)) if made.footprint is not None else ""
     raise InfeasibleError(
         f"{made.name} with {written} needs {formula} = {size(needs)} of shared memory a CTA, and "
         f"{made.machine.id if made.machine else 'the machine'} has {size(room)}; {_way_out(made, tiles, room)}"
@@ -148,12 +149,14 @@ def _way_out(made: Account, tiles: Mapping[str, Number], room: int) -> str:
             largest_tiles.append(f"{name}={values[name]}")
             break
         return f"with 16 rows of the other tile, the largest that fits is {largest_tiles[0]}"
-    low, high = 0, int(made.values["N_k"])
+    size_that_matters = symbol("N_k") if made.footprint.has(symbol("N_k")) else symbol("d")  # type: ignore[union-attr]
+    low, high = 0, int(made.values[size_that_matters.name])
     while high - low > 1:
         middle = (low + high) // 2
-        fits = (_needs(made, {**smallest, "N_k": middle}) or 0) <= room
+        fits = (_needs(made, {**smallest, size_that_matters.name: middle}) or 0) <= room
         low, high = (middle, high) if fits else (low, middle)
-    return f"even tiles of one row do not fit: the longest N_k that does is {low}; flash2 has no such limit"
+    other = "; flash2 has no such limit" if size_that_matters.name == "N_k" else ""
+    return f"even tiles of one row do not fit: the largest {size_that_matters.name} that does is {low}{other}"
 
 
 def _largest(made: Account, values: Mapping[str, Number], name: str, room: int) -> int | None:

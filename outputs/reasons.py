@@ -106,7 +106,7 @@ def after_the_threshold(answer: Explanation) -> Section | None:
     if found is None or found.sharing is None or not found.rereads:
         return None
     further = found if found.fits is False else answer.further_out(found)
-    if further is None or further.sharing is None:
+    if further is None or further.sharing is None or not further.is_numeric:
         return None
     _, shared = further.sharing
     names = [t.name for t in shared.tensors]
