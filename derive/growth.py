@@ -88,7 +88,7 @@ def _kernel(
 ) -> tuple[list[Exponents], list[Exponents]]:
     """The monomials at the dual's vertices, and the forms that must not be negative for tiles to fit (rays)."""
     traffic = _exponents(kernel_traffic(schedule, kernel).total.amount, alike)
-    tiles = {s: loop.extent for loop in kernel.loops for s in sp.sympify(loop.tile).free_symbols}
+    tiles = {s: loop.extent for loop in kernel.loops for s in loop.tile.free_symbols}
     if not tiles:
         return traffic, []
     footprint = _undominated(_exponents(kernel_footprint(schedule, kernel).amount, alike), [])

@@ -133,8 +133,8 @@ class Schedule:
     """A graph cut into kernels.
 
     Raises:
-        IllFormedError: an Einsum is in no kernel or in two, a kernel reads what only a later one writes, or a loop
-            flattens indices of which some tensor carries only some.
+        IllFormedError: an Einsum is in no kernel or in two, a kernel reads what only a later one writes, a grid loop runs
+            over what some Einsum does not carry, or a loop flattens indices of which some tensor carries only some.
     """
 
     graph: Graph
@@ -152,6 +152,12 @@ class Schedule:
                     if tensor.indices and tensor.name not in done:
                         raise IllFormedError(f"kernel {kernel.name} reads {tensor.name} before it is written")
                 done.add(name)
+            for loop in kernel.grid:
+                for name in kernel.einsums:
+                    if not loop.carried_by(self.graph.producers[name].output):
+                        raise IllFormedError(
+                            f"kernel {kernel.name}: {name} does not carry the grid loop {loop}, so its CTAs would meet in it"
+                        )
             for loop in kernel.loops:
                 for tensor in self.tensors_of(kernel):
                     carried = [i in tensor.indices for i in loop.indices]

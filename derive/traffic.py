@@ -117,8 +117,11 @@ def _by_case(kernel: Kernel, tensor: Tensor, amount: Callable[[tuple[Loop, ...]]
     cases = [(amount(kernel.grid), sp.true)]
     for loop in carriers:  # outermost first, so that the innermost ends up deciding first
         longer = amount(kernel.loops[: kernel.loops.index(loop) + 1])
+        several = loop.extent > loop.tile
         if longer != cases[0][0]:
-            cases.insert(0, (longer, loop.extent > loop.tile))
+            cases.insert(0, (longer, several))
+        else:
+            cases[0] = (longer, sp.Or(several, cases[0][1]))
     return cases[0][0] if len(cases) == 1 else sp.Piecewise(*cases)
 
 

@@ -50,7 +50,7 @@ class Work:
             amount = getattr(self, pipe)
             if isinstance(amount, bool) or not (amount is None or isinstance(amount, int | sp.Expr)):
                 raise BadValueError(f"work on {pipe} is {amount!r}: give an int or a SymPy expression")
-            if amount is not None and sp.sympify(amount).is_negative:
+            if amount is not None and (amount < 0 if isinstance(amount, int) else amount.is_negative):
                 raise BadValueError(f"work on {pipe} is {amount}: work is not negative")
 
 
@@ -209,4 +209,4 @@ def _vector(machine: Machine) -> Rate | None:
 def _seconds(amount: sp.Expr | int | None, rate: Rate | None) -> sp.Expr | None:
     if amount is None or rate is None:
         return None
-    return sp.sympify(amount) * sp.Rational(rate.value.denominator, rate.value.numerator)
+    return amount * sp.Rational(rate.value.denominator, rate.value.numerator)

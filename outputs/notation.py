@@ -40,7 +40,7 @@ def text(expression: sp.Basic) -> str:
     Raises:
         TypeError: a node that has no notation; it is never guessed.
     """
-    return _print(sp.sympify(expression) if isinstance(expression, int) else expression)[0]
+    return _print(sp.Integer(expression) if isinstance(expression, int) else expression)[0]
 
 
 def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:

@@ -4,8 +4,8 @@ r"""Let the sums of exponentials follow the running maximum: (m, l, U) is a mono
 
 for a = l and for a = U: each partial sum is held relative to the maximum seen so far, and repaired when that rises.
 
-Precondition  the shifted scores are only exponentiated; the exponentials are only summed over k; the maximum is read by the
-              shift alone.
+Precondition  the shifted scores are only exponentiated; the exponentials are only summed over k, each sum running
+              over exactly what the maximum runs over and being linear in them; the maximum is read by the shift alone.
 Proof         + above is associative and commutative with unit (-inf, 0), since exp(x - m1) exp(m1 - m) = exp(x - m);
               summing (s_k, v_k) with it gives (max s, sum_k exp(s_k - max s) v_k).
 Effect        passes over k go from 2 to 1; each trip adds one exponential a row and one product an accumulated element.
@@ -60,14 +60,35 @@ def _exponential_is_only_summed(graph: Graph, match: Match) -> bool:
     return graph.readers[exponential.output.name] == sums and exponential.output.name not in graph.outputs
 
 
+def _sums_run_over_the_same(graph: Graph, match: Match) -> bool:
+    maximum, _, _, sums = match
+    return all(set(maximum.reduced) == set(e.reduced) for e in sums)
+
+
+def _sums_are_linear(graph: Graph, match: Match) -> bool:
+    _, _, exponential, sums = match
+    terms = exponential.output
+    return all(
+        e.inputs.count(terms) == 1 and (e.map in (Map.COPY, Map.MUL) or (e.map is Map.DIV and e.inputs[0] == terms))
+        for e in sums
+    )
+
+
 def _maximum_only_shifts(graph: Graph, match: Match) -> bool:
     maximum, shift, _, _ = match
     others = (e for e in graph.readers[maximum.output.name] if e != shift)
     return not any(set(maximum.reduced) & set(e.space) for e in others)
 
 
-def _graph(*, quotient: bool = False, shifted_sum: bool = False, centred: bool = False) -> Graph:
-    """L and U from exp(S - m); the flags add a reader that needs the final m or l before the pass is over."""
+def _graph(
+    *,
+    quotient: bool = False,
+    shifted_sum: bool = False,
+    centred: bool = False,
+    total: bool = False,
+    squared: bool = False,
+) -> Graph:
+    """L and U from exp(S - m); each flag adds a reader that no running maximum can serve."""
     q, k, e = Index("q", N_q), Index("k", N_k), Index("e", d_v)
     s, v = Tensor("S", (q, k), b_s), Tensor("V", (k, e), b)
     m, low = Tensor("m", (q,), b_l), Tensor("l", (q,), b_l)
@@ -91,6 +112,12 @@ def _graph(*, quotient: bool = False, shifted_sum: bool = False, centred: bool =
     if centred:
         einsums.append(Einsum(Tensor("c2", (q,), b_l), (s, m), Map.MUL, Reduce.SUM))
         outputs.append("c2")
+    if total:
+        einsums.append(Einsum(Tensor("c3", (), b_l), (ex,), Map.COPY, Reduce.SUM))
+        outputs.append("c3")
+    if squared:
+        einsums.append(Einsum(Tensor("c4", (q,), b_l), (ex, ex), Map.MUL, Reduce.SUM))
+        outputs.append("c4")
     return Graph(tuple(einsums), tuple(outputs))
 
 
@@ -109,6 +136,16 @@ RULE = Rule(
             says="the exponentials are only summed over k (the division has been deferred)",
             holds=_exponential_is_only_summed,
             counterexample=lambda: _graph(quotient=True),
+        ),
+        Precondition(
+            says="every sum runs over exactly what its maximum runs over",
+            holds=_sums_run_over_the_same,
+            counterexample=lambda: _graph(total=True),
+        ),
+        Precondition(
+            says="every sum is linear in the exponentials, so that one factor repairs it",
+            holds=_sums_are_linear,
+            counterexample=lambda: _graph(squared=True),
         ),
         Precondition(
             says="while k runs, the maximum is read by the shift alone",

@@ -8,6 +8,7 @@ import sympy as sp
 from hypothesis import given, settings
 
 from derive.attention import variant
+from derive.errors import IllFormedError
 from derive.evaluate import Array, evaluate, random_inputs
 from derive.execute import execute
 from derive.graph import Graph
@@ -139,21 +140,23 @@ def test_scores_of_skipped_tiles_are_never_written() -> None:
     assert np.allclose(found["O"], wanted["O"])
 
 
-def test_a_sum_spread_over_ctas_is_wrong() -> None:
-    """Each CTA reduces its own tile of q and stores it; the last one wins."""
+def test_a_sum_spread_over_ctas_is_refused() -> None:
+    """Each CTA would reduce its own tile of q and store it; the last one would win."""
     graph = cascade("y[k] = sum[q] A[q,k]", {"q": N_q, "k": N_k}, outputs=("y",), width=b)
-    assert not agree(fused(graph, loop(graph, "q", grid=True)))
+    with pytest.raises(IllFormedError, match="y does not carry the grid loop grid q by B_r"):
+        fused(graph, loop(graph, "q", grid=True))
     assert agree(fused(graph, loop(graph, "q")))
 
 
-def test_a_maximum_over_heads_is_wrong_with_a_cta_a_head() -> None:
-    """The maximum runs over h; a CTA that has one head takes its own score for the maximum."""
+def test_a_maximum_over_heads_is_refused_with_a_cta_a_head() -> None:
+    """The maximum runs over h; a CTA that has one head would take its own score for the maximum."""
     text = """
         m[q] = max[h] S[h,q]
         X[h,q] = S[h,q] - m[q]
     """
     graph = cascade(text, {"h": h, "q": N_q}, outputs=("X",), width=b)
-    assert not agree(fused(graph, loop(graph, "h", grid=True)))
+    with pytest.raises(IllFormedError, match="m does not carry the grid loop grid h by 1"):
+        fused(graph, loop(graph, "h", grid=True))
     assert agree(lift(graph))
 
 

@@ -1,0 +1,43 @@
+"""Element types and their bytes, block scales included."""
+
+from fractions import Fraction
+
+import pytest
+
+from derive.dtype import TYPES, dtype
+from derive.errors import UnknownNameError
+
+
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        ("fp64", Fraction(8)),
+        ("fp32", Fraction(4)),
+        ("tf32", Fraction(4)),
+        ("bf16", Fraction(2)),
+        ("fp16", Fraction(2)),
+        ("fp8", Fraction(1)),
+        ("int8", Fraction(1)),
+        ("fp4", Fraction(1, 2)),
+        ("mxfp8", Fraction(33, 32)),
+        ("mxfp4", Fraction(17, 32)),
+        ("nvfp4", Fraction(9, 16)),
+    ],
+)
+def test_a_width_is_exact_and_counts_the_scale(name: str, width: Fraction) -> None:
+    """mxfp4: 4 bits and an eighth of a byte a block of 32; nvfp4: of 16."""
+    assert dtype(name).width == width
+    assert set(TYPES) >= {name}
+
+
+def test_case_does_not_matter() -> None:
+    """BF16 is bf16."""
+    assert dtype("BF16") is dtype("bf16")
+
+
+def test_an_unknown_type_is_refused_with_the_nearest() -> None:
+    """A slip of a letter is corrected, a foreign word lists all."""
+    with pytest.raises(UnknownNameError, match=r"there is no element type 'fb16'; did you mean"):
+        dtype("fb16")
+    with pytest.raises(UnknownNameError, match=r"known: fp64, fp32"):
+        dtype("quaternion")

@@ -1,0 +1,155 @@
+# ruff: noqa: E501  (one mutation a line)
+"""The mutations that are no clause of a rule: (file, exact old text, new text, what it breaks, tests to run)."""
+
+from __future__ import annotations
+
+TRAFFIC = ("tests/derive/test_traffic.py", "tests/rules/test_interchange.py")
+RESIDENCY = ("tests/derive/test_residency.py", "tests/rules/test_keep_resident.py")
+EXACT = ("tests/derive/test_exact.py",)
+PASSES = ("tests/derive/test_passes.py", "tests/rules")
+FLOPS = ("tests/derive/test_flops.py", "tests/derive/test_traffic.py")
+MASK = ("tests/derive/test_mask.py", "tests/derive/test_traffic.py")
+EXECUTE = ("tests/derive/test_execute.py",)
+HARDWARE = ("tests/hardware",)
+FOOTPRINT = ("tests/derive/test_footprint.py",)
+ALGEBRA = ("tests/rules",)
+
+T, COVERAGE, SHARING = "derive/traffic.py", "derive/coverage.py", "derive/sharing.py"
+RESIDENT, FLOP, EXECUTES, CONSTANT = (
+    "derive/residency.py",
+    "derive/flops.py",
+    "derive/execute.py",
+    "hardware/constant.py",
+)
+
+TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
+    # the re-read rule
+    (T, "and not loop.carried_by(tensor) and not once", "and not once", "loops that carry a tensor repeat it", TRAFFIC),
+    (T, "repeats *= loop.trips", "repeats *= 1", "no loop repeats a tensor", TRAFFIC),
+    (T, "[(amount(kernel.grid), sp.true)]", "[(amount(()), sp.true)]", "CTAs share a fast memory", TRAFFIC),
+    (T, "kernel.loops.index(loop) + 1]", "kernel.loops.index(loop) + 2]", "the prefix ends one loop late", TRAFFIC),
+    (T, "loop.extent > loop.tile", "loop.extent >= loop.tile", "one trip counts as several", TRAFFIC),
+    (T, "- (0 if kernel.in_memory else once)", "- once", "memory-held partial sums skip the first read", TRAFFIC),
+    (T, "- (0 if kernel.in_memory else once)", "", "the first visit is always read", TRAFFIC),
+    (T, "return tensor.size if leaves else sp.Integer(0)", "return sp.Integer(0)", "finished outputs unwritten", TRAFFIC),
+    (T, "(tensor.size - once if leaves else 0)", "0", "outputs that no tile visits are unwritten", TRAFFIC),
+    (T, "(0 if leaves or kept else once)", "0", "the last visit of a private partial sum is written", TRAFFIC),
+    (T, "and not finished_in_place(schedule, kernel, tensor)", "", "O does not take the place of U", TRAFFIC),
+    (T, "keys = met.key_rows if rows_vary else met.key_rows_once", "keys = met.key_rows", "keys met once a row", TRAFFIC),
+    (T, "rows = met.query_rows if keys_vary else met.query_rows_once", "rows = met.query_rows", "rows met once", TRAFFIC),
+    (T, "mask.rows_touched if index == mask.row else mask.keys_touched", "extent", "compulsory ignores masks", TRAFFIC),
+    # tiles under a mask
+    (COVERAGE, "self.mask.end(self._query(past_last_row - 1))", "self.mask.end(self._query(past_last_row))", "one row past the tile", TRAFFIC),
+    (COVERAGE, "self.mask.end(self.mask.rows - 1)", "self.mask.end(self._query((i + 1) * self.rows.tile - 1))", "the last row tile is not cut", TRAFFIC),
+    (COVERAGE, "row if self._heads == 1 else down(row / self._heads)", "row", "packed heads are queries", TRAFFIC),
+    (COVERAGE, "tiles = up(self._end(i) / self.keys.tile)", "tiles = down(self._end(i) / self.keys.tile)", "the diagonal tile is skipped", TRAFFIC),
+    (COVERAGE, "return self._rows_weighted(self.tiles_of) - stays * (self.rows.extent - self.rows.tile * last)", "return self._rows_weighted(self.tiles_of)", "the last row tile never stays", TRAFFIC),
+    (COVERAGE, "- most(self.tiles_of(last - 1), sp.Integer(1)), sp.Integer(0))", "- self.tiles_of(last - 1), sp.Integer(0))", "the first visit counts as staying", TRAFFIC),
+    (COVERAGE, "self.rows.extent - self.rows.tile * down(blind / self.rows.tile)", "self.rows.extent - blind", "blind rows of a met tile are not loaded", TRAFFIC),
+    (COVERAGE, "blind = self.mask.rows_blind_above * self._heads", "blind = self.mask.rows_blind_above", "blind rows have one head", TRAFFIC),
+    (COVERAGE, "least(self.keys.tile * up(end / self.keys.tile), self.keys.extent)", "self.keys.tile * up(end / self.keys.tile)", "the last key tile is not cut", TRAFFIC),
+    (COVERAGE, "- missing * weight(self.rows.trips - 1)", "", "a ragged row tile is whole", TRAFFIC),
+    # the wave model
+    (SHARING, "return least(self.caches, self.sharers * per_round)", "return self.caches", "every cache holds every slice", RESIDENCY),
+    (SHARING, "self.caches / Gcd(self.caches, self.sharers * self.slices)", "self.caches", "rounds reach every cache", RESIDENCY),
+    (SHARING, "most(down(C / self.caches), sp.Integer(1))", "C", "each cache runs all CTAs", RESIDENCY),
+    (SHARING, "return up(self.sharers / self.caches)", "return self.sharers", "sharers are not dealt", RESIDENCY),
+    (SHARING, "if self.rounds != 1:\n            return self.slices\n", "", "a round's slices die with the wave", RESIDENCY),
+    (SHARING, "2 + down((running - Gcd(running, n) - 1) / n)", "1 + down((running - Gcd(running, n) - 1) / n)", "a wave touches a slice less", RESIDENCY),
+    (SHARING, "2 + down((running - Gcd(running, n) - 1) / n)", "2 + down((running - 1) / n)", "aligned waves touch a slice more", RESIDENCY),
+    (SHARING, "2 + down((running - 2) / most(", "1 + down((running - 2) / most(", "waves of dealt slices touch one less", RESIDENCY),
+    (SHARING, "return least(self.slices, 2 * self.in_a_wave - 1)", "return self.in_a_wave", "a sawtooth lives on one wave's slices", RESIDENCY),
+    (SHARING, "return self.live * self.slice_bytes", "return self.slice_bytes", "one slice is live", RESIDENCY),
+    (SHARING, "apart -= down((ctas - 1) * Gcd(running, n) / (running * n))", "pass", "waves that end with a slice meet it again", RESIDENCY),
+    (SHARING, "+ self.slices * self.rounds - 1", "+ self.slices * self.rounds", "one meeting too many", RESIDENCY),
+    (SHARING, "whole = full * self.slices + last", "whole = full * self.slices", "the last wave reads nothing", RESIDENCY),
+    (SHARING, "at_most(self.live_bytes + self.beside, C_L2)", "at_most(self.slice_bytes + self.beside, C_L2)", "one slice fits for all", RESIDENCY),
+    (SHARING, "at_most(self.live_bytes + self.beside, C_L2)", "at_most(self.live_bytes + self.beside + 1, C_L2)", "a byte short of fitting", RESIDENCY),
+    (SHARING, "at_most(self.live * self.step_bytes + self.beside, C_L2)", "at_most(self.step_bytes + self.beside, C_L2)", "one slice's tiles stay for all", RESIDENCY),
+    (SHARING, "at_most(self.live * self.step_bytes + self.beside, C_L2)", "sp.true", "tiles of a step always stay", RESIDENCY),
+    (SHARING, "again - self._kept_at_turns(again - once)", "again", "a sawtooth saves nothing", RESIDENCY),
+    (SHARING, "self._kept_at_turns(again - once)", "self._kept_at_turns(again)", "a sawtooth turns once too often", RESIDENCY),
+    (SHARING, "up(turns / 2) * at_end + down(turns / 2) * at_start", "turns * at_start", "every turn is at the start", RESIDENCY),
+    (SHARING, "ragged + t * down((share - ragged) / t)", "t * down(share / t)", "the ragged tile is a whole one", RESIDENCY),
+    (SHARING, "share, ragged = C_L2 / self.live", "share, ragged = C_L2", "a slice has the whole cache", RESIDENCY),
+    (SHARING, "(ending + beginning) / F", "(ending) / F", "the beginning slice stays whole", RESIDENCY),
+    (SHARING, "(ending + beginning) / F", "(beginning) / F", "the ending slice stays whole", RESIDENCY),
+    (SHARING, "/ kernel.residency.caches\n\n\ndef revisited", "\n\n\ndef revisited", "private caches each hold all CTAs' own tiles", RESIDENCY),
+    (SHARING, "at_most(2 * self.running, self.sharers))", "sp.true)", "straddling waves are claimed exact", RESIDENCY),
+    (SHARING, "sp.And(self.fits, one_cache)", "sp.true", "masked private caches are claimed exact", RESIDENCY),
+    # what crosses HBM
+    (RESIDENT, "once = a_slice * shared.slices * shared.copies", "once = a_slice * shared.slices", "private caches share one copy", RESIDENCY),
+    (RESIDENT, "streamed = a_slice * shared.copies * shared.streamed", "streamed = a_slice * shared.streamed", "one cache streams", RESIDENCY),
+    (RESIDENT, "cases((once, shared.fits), (streamed, shared.streams), (unshared, sp.true))", "cases((once, shared.fits), (streamed, sp.true))", "CTAs share what does not fit", RESIDENCY),
+    (RESIDENT, "cases((once, shared.fits), (unshared, sp.true))\n    streamed", "cases((once, shared.fits), (once, sp.true))\n    streamed", "masked sawtooth waves share", RESIDENCY),
+    (RESIDENT, "last = least((w + 1) * shared.running, shared.sharers) - 1", "last = least(w * shared.running, shared.sharers) - 1", "a wave reads what the one before saw", RESIDENCY),
+    (RESIDENT, "if shared.sharers != met.rows.trips:\n        return read\n", "", "another head's rows count as this one's", RESIDENCY),
+    (RESIDENT, "fits = at_most(live, C_L2)", "fits = sp.true", "partial sums always fit", RESIDENCY),
+    (RESIDENT, "if finished_in_place(schedule, kernel, tensor):\n        return Move()\n", "", "U is written beside O", RESIDENCY),
+    (RESIDENT, "span = schedule.kernels[schedule.kernels.index(writer) :", "span = schedule.kernels[schedule.kernels.index(reader) :", "the writer's operands need no room", RESIDENCY),
+    (RESIDENT, "+ (shared.live_bytes if shared is not None else 0)", "", "shared slices need no room beside partial sums", RESIDENCY),
+    # exact sums
+    ("derive/exact.py", "total += quotient * (n * (n - 1) // 2)", "total += quotient * (n * (n + 1) // 2)", "floor_sum: slope term", EXACT),
+    ("derive/exact.py", "total += quotient * n\n", "", "floor_sum: constant term", EXACT),
+    ("derive/exact.py", "top = a * n + b", "top = a * (n - 1) + b", "floor_sum: recursion bound", EXACT),
+    ("derive/exact.py", "n, b, m, a = top // m, top % m, a, m", "n, b, m, a = top // m, b, a, m", "floor_sum: recursion offset", EXACT),
+    ("derive/exact.py", "Fraction((self.first + self.last) * n, 2)", "Fraction((self.first + self.last) * n, 1)", "sum of a line", EXACT),
+    ("derive/exact.py", "floor_sum(n, m, a, a * self.first + b)", "floor_sum(n, m, a, b)", "a piece starts at zero", EXACT),
+    ("derive/exact.py", "rises == keep_larger else (left, right)", "not keep_larger else (left, right)", "min and max of falling lines", EXACT),
+    ("derive/exact.py", "if last < first:\n        return 0", "if last < first - 10:\n        return 0", "empty sums", EXACT),
+    # passes
+    ("derive/passes.py", "ready += 1", "ready += 0", "reductions are never waited for", PASSES),
+    ("derive/passes.py", "and not reads_running_value(graph, einsum, tensor.name, index)", "", "a running maximum is waited for", PASSES),
+    ("derive/passes.py", "if einsum.rescale != maximum:", "if einsum.rescale is None and False:", "plain sums follow the maximum", PASSES),
+    ("derive/passes.py", "if any(e.map is not Map.EXP for e in frontier):", "if False:", "anything may be rescaled", PASSES),
+    # work
+    (FLOP, "FLOPS_PER_MULTIPLY_ADD = 2", "FLOPS_PER_MULTIPLY_ADD = 1", "a multiply-add is one FLOP", FLOPS),
+    (FLOP, "bool(left & output - right) and bool(right & output - left)", "bool(left & output - right)", "matrix-vector products on the matrix pipe", FLOPS),
+    (FLOP, "return dense / 2", "return dense", "half of dense is dense", FLOPS),
+    (FLOP, "Map.EXP: Pipe.SFU", "Map.EXP: Pipe.VECTOR", "exponentials on the vector pipe", FLOPS),
+    (FLOP, "return einsum.points\n", "return dense\n", "masked pairs are useful", FLOPS),
+    (FLOP, "(met.tiles if loop == met.keys else 1)", "(loop.trips)", "masked tiles are run", FLOPS),
+    (FLOP, "amount *= loop.trips * (1 if counts_trips else loop.tile)", "amount *= loop.extent", "ragged tiles run no padding", FLOPS),
+    (FLOP, "found[Pipe.VECTOR] += trips", "found[Pipe.VECTOR] += 0", "rescaling takes no product", FLOPS),
+    (FLOP, "if e.rescale not in maxima:", "if True:", "each sum takes its own exponential", FLOPS),
+    # masks
+    ("derive/mask.py", "m * (m + 1) / 2 + top", "m * (m - 1) / 2 + top", "pairs: the triangle", MASK),
+    ("derive/mask.py", "+ top * most(x - top, sp.Integer(0))", "", "pairs: rows that see every key", MASK),
+    ("derive/mask.py", "_clamped_prefix(start - 1, self.columns)", "0", "pairs: rows before the first key", MASK),
+    ("derive/mask.py", 'offset = columns - rows if align == "bottom-right"', 'offset = 0 * rows if align == "bottom-right"', "alignment", MASK),
+    ("derive/mask.py", "_clamp(self.last.xreplace({ROW: row}) + 1, self.columns)", "_clamp(self.last.xreplace({ROW: row}), self.columns)", "a query does not see its own key", MASK),
+    ("derive/mask.py", "_clamp(-self.last.subs(ROW, 0), self.rows)", "0", "blind rows", MASK),
+    # footprint
+    ("derive/footprint.py", "size *= loop.tile\n", "size *= loop.extent\n", "tiles as large as the problem", FOOTPRINT),
+    ("derive/footprint.py", "tensor.width if place is Place.SHARED else accumulator", "tensor.width", "registers by stored width", FOOTPRINT),
+    ("derive/footprint.py", "name in graph.outputs or n <= last_read[name]", "n <= last_read[name]", "outputs die with their last reader", FOOTPRINT),
+    ("derive/footprint.py", "position[name] <= n and (", "(", "intermediates live before they are made", FOOTPRINT),
+    # running a schedule
+    (EXECUTES, "so_far, relative_to = so_far * np.exp(rise), maximum", "relative_to = maximum", "partial sums are not rescaled", EXECUTE),
+    (EXECUTES, "relative_to - maximum)", "maximum - relative_to)", "rescaled the wrong way", EXECUTE),
+    (EXECUTES, "so_far, relative_to = so_far * np.exp(rise), maximum", "so_far = so_far * np.exp(rise)", "the old maximum is kept", EXECUTE),
+    (EXECUTES, "self.spilled[tensor.name, left] = partial", "pass", "partial sums that leave are lost", EXECUTE),
+    (EXECUTES, "if self.launch.waits(name) else self.iterations[::-1]", "if False else self.iterations[::-1]", "nobody waits for an inner sum", EXECUTE),
+    (EXECUTES, "Reduce.MAX: -np.inf}", "Reduce.MAX: 0.0}", "a maximum of nothing is 0", EXECUTE),
+    # rewritings
+    ("rules/algebra/defer_division.py", "(unnormalised, denominator), Map.DIV)", "(unnormalised, denominator), Map.MUL)", "multiplies by l", ALGEBRA),
+    ("rules/algebra/split_softmax.py", "Einsum(maximum, (scores,), Map.COPY, Reduce.MAX, mask)", "Einsum(maximum, (scores,), Map.COPY, Reduce.SUM, mask)", "shifts by the sum", ALGEBRA),
+    ("rules/algebra/online_softmax.py", "replace(e, rescale=maximum.output.name)", "replace(e, rescale=None)", "rescales nothing", ALGEBRA),
+    ("rules/algebra/share_heads.py", "original if t == match.output else t", "t", "reads the copy that is gone", ALGEBRA),
+    ("rules/schedule/pack_heads.py", "(*rows.indices, *heads.indices)", "(*heads.indices, *rows.indices)", "heads run slowest", ALGEBRA),
+    ("rules/schedule/launch.py", "grid = (*kernel.grid, Loop(", "grid = (Loop(", "launched loops lose the grid", ALGEBRA),
+    ("rules/schedule/fuse.py", "schedule.replace(match, Kernel(names))", "schedule.replace(match, Kernel(names[::-1]))", "runs backwards", ALGEBRA),
+    # machines
+    (CONSTANT, "_number(table[\"value\"], place) * worth, base, f\"", "_number(table[\"value\"], place), base, f\"", "units are worth nothing", HARDWARE),
+    (CONSTANT, "if kind not in KINDS:", "if False:", "any kind will do", HARDWARE),
+    (CONSTANT, "if unknown := sorted(set(table) - fields):", "if unknown := sorted(set()):", "unknown fields pass", HARDWARE),
+    (CONSTANT, "if UNITS[unit][1] not in bases:", "if False:", "a bandwidth in bytes passes", HARDWARE),
+    (CONSTANT, "if value <= 0:", "if value < 0:", "zero is a constant", HARDWARE),
+    (CONSTANT, "if not low <= value <= high:", "if False:", "slips of the pen pass", HARDWARE),
+    (CONSTANT, "if type(table.get(\"date\")) is not date:", "if False:", "constants without a date pass", HARDWARE),
+    (CONSTANT, 'if sparsity != "dense":', "if False:", "sparse peaks pass as dense", HARDWARE),
+    (CONSTANT, "return Fraction(value)", "return Fraction(float(value))", "values are rounded to floats", HARDWARE),
+    ("hardware/machine.py", "parse_float=Decimal", "parse_float=float", "values are read as floats", HARDWARE),
+    ("hardware/machine.py", 'self.get("measured_l2_full_speed_capacity") or self["l2_effective"]', 'self["l2_size"]', "the effective L2 is the nominal one", HARDWARE),
+    ("hardware/units.py", '_KILO, _KIBI = 10**3, 2**10', '_KILO, _KIBI = 10**3, 10**3', "binary prefixes are decimal", HARDWARE),
+)  # fmt: skip
