@@ -55,11 +55,6 @@ class Sharing:
     beside: sp.Expr
 
     @property
-    def ctas(self) -> sp.Expr:
-        """CTAs in all."""
-        return self.slices * self.sharers * self.rounds
-
-    @property
     def copies(self) -> sp.Expr:
         """Caches that end up holding a slice: CTAs are dealt to private caches in turn."""
         per_round = least(self.rounds, self.caches / Gcd(self.caches, self.sharers * self.slices))

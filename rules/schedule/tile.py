@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import sympy as sp
 
+from derive.errors import IllFormedError
 from derive.graph import Graph
 from derive.notation import cascade
 from derive.passes import passes
@@ -41,7 +42,10 @@ def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
         return schedule.replace((kernel,), kernel.with_(loops=(*kernel.loops, loop)))
 
     def one_pass(schedule: Schedule, kernel: Kernel) -> bool:
-        return passes(kernel_graph(schedule, kernel), index) <= 1
+        try:
+            return passes(kernel_graph(schedule, kernel), index) <= 1
+        except IllFormedError:  # a rescaled sum whose maximum another kernel makes cannot stream here
+            return False
 
     streamed = index == "k"
     return Rule(

@@ -12,6 +12,7 @@ from derive.footprint import (
     tile_size,
     tiled_kernels,
 )
+from derive.notation import cascade
 from derive.rewrite import apply_once
 from derive.schedule import lift
 from derive.symbols import B, B_c, B_r, N_k, N_q, b, b_acc, b_kv, b_s, d, d_v, h
@@ -99,3 +100,15 @@ def test_an_intermediate_lives_from_its_writer_to_its_last_reader() -> None:
     inputs = width["Q"] + width["K"] + width["V"]
     live = [sum(width[w] for m, w in enumerate(names) if m <= n <= last[w]) for n in range(len(names))]
     assert value(memory_peak(schedule).amount, {**NUMBERS, **WIDTHS}) == inputs + max(live)
+
+
+def test_an_output_stays_after_its_last_reader() -> None:
+    """A chain of three copies: the first, wanted as an output, is still there when the last is made."""
+    text = """
+        Y[q] = A[q] + A[q]
+        Z[q] = Y[q] + Y[q]
+        W[q] = Z[q] + Z[q]
+    """
+    for outputs, tensors in ((("W",), 3), (("Y", "W"), 4)):
+        graph = cascade(text, {"q": N_q}, outputs=outputs, width=b)
+        assert value(memory_peak(lift(graph)).amount, {"N_q": 5, "b": 2}) == tensors * 5 * 2

@@ -189,6 +189,45 @@ def test_ctas_are_dealt_to_private_caches_with_what_they_come_back_to() -> None:
     assert whole == 2 * half == WIDTH * 4 * (6 * 2 + 6 * 2 + 6 + 6)
 
 
+@pytest.mark.parametrize(
+    ("queries", "keys", "running"), [(12, 12, 2), (12, 12, 3), (12, 12, 5), (9, 14, 1), (9, 14, 2), (9, 14, 5)]
+)
+def test_under_a_causal_mask_a_wave_reads_as_far_as_its_last_row_sees(queries: int, keys: int, running: int) -> None:
+    """One head, room for the tiles of one step: exact, ragged tiles included, when the first wave meets two key tiles."""
+    numbers = {
+        "N_q": queries,
+        "N_k": keys,
+        "d": 1,
+        "d_v": 1,
+        "h": 1,
+        "h_k": 1,
+        "B": 1,
+        "B_r": 2,
+        "B_c": 2,
+        "C": running,
+    }
+    schedule, found = shared("mha", "causal", "head", False, False)
+    formula, witness, _ = compare(schedule, found, numbers, int(value(found.step_bytes, {**numbers, **BYTES})))
+    assert formula == witness
+
+
+def test_shared_slices_and_partial_sums_need_room_together() -> None:
+    """flash1 with grouped heads: what a CTA comes back to fits only beside the live K and V."""
+    cut = derivation("gqa", "flash1", "full").schedule
+    kernel, numbers = (
+        cut.kernels[0],
+        {"N_q": 6, "N_k": 6, "d": 2, "d_v": 2, "h": 4, "h_k": 2, "B": 1, "B_r": 2, "B_c": 2},
+    )
+    found = sharing(cut, kernel)
+    assert found is not None
+    at = {**numbers, **BYTES, "C": 2}
+    room = int(value(found.live_bytes, at) + value(own_working_set(cut, kernel), at))
+    read = dram(cut).by_tensor["Q"].read
+    once = 4 * 6 * 2
+    assert value(read, {**at, "C_L2": room}) == once
+    assert value(read, {**at, "C_L2": room - 1}) == 3 * once
+
+
 @pytest.mark.parametrize(("running", "waves"), [(4, 1), (2, 2)])
 def test_each_private_cache_streams_for_its_own_share_of_the_ctas(running: int, waves: int) -> None:
     """4 query tiles dealt to two caches a byte too small: each cache reads K and V once for each of its own waves."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-TRAFFIC = ("tests/derive/test_traffic.py", "tests/rules/test_interchange.py")
+TRAFFIC = ("tests/derive/test_traffic.py", "tests/rules/test_interchange.py", "tests/rules/test_skip_masked.py")
 RESIDENCY = ("tests/derive/test_residency.py", "tests/rules/test_keep_resident.py")
 EXACT = ("tests/derive/test_exact.py",)
 PASSES = ("tests/derive/test_passes.py", "tests/rules")
