@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from derive.einsum import Einsum, Index, Map, Reduce, Tensor
+from derive.einsum import Einsum, Index, Reduce, Tensor
 from derive.errors import IllFormedError
 from derive.mask import Mask
 
@@ -120,6 +120,3 @@ class Graph:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.einsums))
-
-
-__all__ = ["Einsum", "Graph", "Index", "Map", "Reduce", "Tensor"]

@@ -93,48 +93,36 @@ def _kernel(
         return traffic, []
     footprint = _undominated(_exponents(kernel_footprint(schedule, kernel).amount, alike), [])
     names = list(tiles)
-    # One column a dual variable: what it contributes to each tile's balance, whether it is a traffic weight, its form.
-    columns: list[tuple[list[Fraction], int, Exponents]] = []
-    for m in traffic:
-        columns.append(([-m.get(t, _NONE) for t in names], 1, {s: e for s, e in m.items() if s not in tiles}))
-    for m in footprint:
-        form = {s: e for s, e in m.items() if s not in tiles}
-        form[M] = form.get(M, _NONE) - 1
-        columns.append(([-m.get(t, _NONE) for t in names], 0, form))
+    traffic_columns = [_column(m, tiles) for m in traffic]
+    other_columns = [_column({**m, M: m.get(M, _NONE) - 1}, tiles) for m in footprint]
     for n, t in enumerate(names):
         unit = [Fraction(int(i == n)) for i in range(len(names))]
-        columns.append((unit, 0, {}))
         extent = _exponents(tiles[t], alike)[0]
-        columns.append(([-u for u in unit], 0, {s: -e for s, e in extent.items()}))
-    vertices = [_combined(columns, w) for w in _basic(columns, len(names), weight=1)]
-    rays = [
-        _combined(columns, w) for w in _basic([c for c in columns if not c[1]], len(names), weight=0, tagged=columns)
-    ]
-    return vertices, [{s: -e for s, e in ray.items() if e} for ray in rays if any(ray.values())]
+        other_columns += [(unit, {}), ([-u for u in unit], {s: -e for s, e in extent.items()})]
+    weights = [Fraction(1)] * len(traffic_columns) + [_NONE] * len(other_columns)
+    vertices = _corners(traffic_columns + other_columns, weights)
+    rays = _corners(other_columns, [Fraction(1)] * len(other_columns))  # a ray is fixed up to its length
+    return list(vertices), [{s: -e for s, e in ray.items()} for ray in rays if ray]
 
 
-def _basic(
-    columns: list[tuple[list[Fraction], int, Exponents]],
-    tiles: int,
-    *,
-    weight: int,
-    tagged: list[tuple[list[Fraction], int, Exponents]] | None = None,
-) -> Iterator[dict[int, Fraction]]:
-    """Non-negative solutions with as few columns as there are equations: vertices (*weight* 1) or rays (*weight* 0)."""
-    everything = tagged or columns
-    positions = [everything.index(c) for c in columns]
-    size = tiles + 1
-    for chosen in combinations(range(len(columns)), size):
-        if weight:
-            matrix = [[columns[c][0][t] for c in chosen] for t in range(tiles)] + [
-                [Fraction(columns[c][1]) for c in chosen]
-            ]
-            solved = _solve(matrix, [_NONE] * tiles + [Fraction(1)])
-        else:  # a ray is fixed up to its length
-            matrix = [[columns[c][0][t] for c in chosen] for t in range(tiles)] + [[Fraction(1)] * size]
-            solved = _solve(matrix, [_NONE] * tiles + [Fraction(1)])
+Column = tuple[list[Fraction], Exponents]
+"""A dual variable: what it adds to each tile's balance, and the form it weighs."""
+
+
+def _column(monomial: Exponents, tiles: Mapping[sp.Symbol, sp.Expr]) -> Column:
+    balance = [-monomial.get(t, _NONE) for t in tiles]
+    return balance, {s: e for s, e in monomial.items() if s not in tiles}
+
+
+def _corners(columns: list[Column], weights: list[Fraction]) -> Iterator[Exponents]:
+    """The forms at non-negative solutions with as few columns as equations: balanced in each tile, *weights* summing to 1."""
+    equations = len(columns[0][0])
+    for chosen in combinations(zip(columns, weights, strict=True), equations + 1):
+        matrix = [[column[0][t] for column, _ in chosen] for t in range(equations)]
+        matrix.append([weight for _, weight in chosen])
+        solved = _solve(matrix, [_NONE] * equations + [Fraction(1)])
         if solved is not None and all(x >= 0 for x in solved):
-            yield {positions[c]: x for c, x in zip(chosen, solved, strict=True) if x}
+            yield _combined([form for (_, form), _ in chosen], solved)
 
 
 def _solve(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
@@ -153,11 +141,11 @@ def _solve(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction
     return [row[-1] for row in rows]
 
 
-def _combined(columns: list[tuple[list[Fraction], int, Exponents]], weights: Mapping[int, Fraction]) -> Exponents:
-    """The weighted sum of the columns' forms."""
+def _combined(forms: list[Exponents], weights: list[Fraction]) -> Exponents:
+    """The weighted sum of *forms*."""
     total: Exponents = {}
-    for n, weight in weights.items():
-        for s, e in columns[n][2].items():
+    for form, weight in zip(forms, weights, strict=True):
+        for s, e in form.items():
             total[s] = total.get(s, _NONE) + weight * e
     return {s: e for s, e in total.items() if e}
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from derive.errors import BadValueError, InfeasibleError, UnboundError
+from derive.errors import InfeasibleError, UnboundError
 from derive.exact import Number, value
 from derive.flops import Convention
 from derive.footprint import Place, kernel_footprint_bytes, tiled_kernels
 from derive.symbols import symbol
 from outputs.account import Account
+from outputs.bisection import last_that_holds
 from outputs.notation import text, tidy
 from outputs.quantities import size
 from rules.derivations import plan
@@ -67,11 +68,6 @@ def account(request: Request, schedule: str, machine: Machine | None, options: O
     return _fitted(made, request.numbers, int(room.value))
 
 
-def changed(request: Request, **changes: object) -> Request:
-    """*request* with other fields."""
-    return replace(request, **changes)  # type: ignore[arg-type]
-
-
 def _machine_numbers(machine: Machine | None, options: Options, request: Request) -> dict[str, Number]:
     if machine is None:
         return {}
@@ -124,7 +120,7 @@ def _fitted(made: Account, given: Mapping[str, Number], room: int) -> Account:
     values = dict(made.values)
     for name in free:
         values[name] = _largest(made, values, name, room) or 1
-        if (_needs(made, values) or 0) <= room:
+        if _fits(made, values, room):
             return replace(made, values=values)
     tiles = {name: made.values[name] for name in ("B_r", "B_c") if name in made.values}
     written = " and ".join(f"{name}={number}" for name, number in tiles.items())
@@ -141,35 +137,28 @@ def _way_out(made: Account, tiles: Mapping[str, Number], room: int) -> str:
         if name in tiles and (largest := _largest(made, made.values, name, room)):
             return f"the largest {name} that fits is {largest}"
     smallest = {**made.values, **dict.fromkeys(tiles, 1)}
-    if (_needs(made, smallest) or 0) <= room:
-        values = dict(made.values)
-        largest_tiles = []
-        for name in reversed(list(tiles)):
-            values[name] = _largest(made, {**values, **{n: 16 for n in tiles if n != name}}, name, room) or 1
-            largest_tiles.append(f"{name}={values[name]}")
-            break
-        return f"with 16 rows of the other tile, the largest that fits is {largest_tiles[0]}"
-    size_that_matters = symbol("N_k") if made.footprint.has(symbol("N_k")) else symbol("d")  # type: ignore[union-attr]
-    low, high = 0, int(made.values[size_that_matters.name])
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = (_needs(made, {**smallest, size_that_matters.name: middle}) or 0) <= room
-        low, high = (middle, high) if fits else (low, middle)
-    other = "; flash2 has no such limit" if size_that_matters.name == "N_k" else ""
-    return f"even tiles of one row do not fit: the largest {size_that_matters.name} that does is {low}{other}"
+    if _fits(made, smallest, room):
+        name = list(tiles)[-1]
+        others = {n: 16 for n in tiles if n != name}
+        largest = _largest(made, {**made.values, **others}, name, room) or 1
+        return f"with 16 rows of the other tile, the largest that fits is {name}={largest}"
+    name = "N_k" if made.footprint is not None and made.footprint.has(symbol("N_k")) else "d"
+    most = last_that_holds(lambda n: _fits(made, {**smallest, name: n}, room), 0, int(made.values[name]))
+    other = "; flash2 has no such limit" if name == "N_k" else ""
+    return f"even tiles of one row do not fit: the largest {name} that does is {most}{other}"
+
+
+def _fits(made: Account, values: Mapping[str, Number], room: int) -> bool:
+    return (_needs(made, values) or 0) <= room
 
 
 def _largest(made: Account, values: Mapping[str, Number], name: str, room: int) -> int | None:
     """The largest tile *name* that fits with the others as they are: a multiple of 64, else of 16, else any."""
     for step in TILE_STEPS:
-        low, high = 0, int(values[name]) // step + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = (_needs(made, {**values, name: middle * step}) or 0) <= room
-            low, high = (middle, high) if fits else (low, middle)
-        if low:
-            return low * step
+
+        def fits(steps: int, step: int = step) -> bool:
+            return _fits(made, {**values, name: steps * step}, room)
+
+        if steps := last_that_holds(fits, 0, int(values[name]) // step + 1):
+            return steps * step
     return None
-
-
-__all__ = ["BadValueError", "Options", "account", "changed"]

@@ -10,7 +10,7 @@ import sympy as sp
 
 from derive.exact import Number
 from derive.symbols import N_k, N_q, b, symbol
-from outputs.deduction import Options, account, changed
+from outputs.deduction import Options, account
 from outputs.threshold import Threshold, threshold
 
 if TYPE_CHECKING:
@@ -69,25 +69,25 @@ class Explanation:
         numbers: dict[str, Number] = {**self.request.numbers, "N_k": length}
         if self.tied:
             numbers["N_q"] = length
-        return self._account(changed(self.request, numbers=numbers), schedule, **options)
+        return self._account(replace(self.request, numbers=numbers), schedule, **options)
 
     def causal(self, schedule: str) -> Account | None:
         """*schedule* under a causal mask, when the question had none."""
         if self.request.mask != "full":
             return None
-        return self._account(changed(self.request, mask="causal"), schedule)
+        return self._account(replace(self.request, mask="causal"), schedule)
 
     def decode(self, schedule: str) -> Account | None:
         """*schedule* with one query a head, when the question had more."""
         if N_q not in self.request.variant.symbols or self.request.numbers.get("N_q") == 1:
             return None
         numbers = {**self.request.numbers, "N_q": 1}
-        return self._account(changed(self.request, numbers=numbers, tied=False), schedule)
+        return self._account(replace(self.request, numbers=numbers, tied=False), schedule)
 
     def with_row_tile(self, schedule: str, rows: int) -> Account:
         """*schedule* with tiles of *rows* queries, whether or not they fit."""
         numbers = {**self.request.numbers, "B_r": rows}
-        return account(changed(self.request, numbers=numbers), schedule, None, self.options)
+        return account(replace(self.request, numbers=numbers), schedule, None, self.options)
 
     def _account(self, request: Request, schedule: str, **options: object) -> Account:
         chosen = replace(self.options, **options)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import sympy as sp
 from derive.errors import UnboundError
 from derive.exact import Number, value
 from derive.symbols import C_L2, N_k, N_q
+from outputs.bisection import last_that_holds
 
 if TYPE_CHECKING:
     from outputs.account import Account
@@ -107,13 +108,5 @@ def _largest(fits: Callable[[int], bool], *, scan: int | None) -> int | None:
     step = scan or top
     for tile in range(1, min(-(-top // step), _SCANNED_ROW_TILES) + 1):
         if not fits(tile * step):
-            return _search(fits, (tile - 1) * step, tile * step)
-    return _search(fits, 0, top)
-
-
-def _search(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest length from *low* on that fits, where *high* does not."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+            return last_that_holds(fits, (tile - 1) * step, tile * step)
+    return last_that_holds(fits, 0, top)
