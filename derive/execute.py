@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from derive.einsum import Einsum, Index, Reduce, Tensor
+from derive.errors import IllFormedError
 from derive.evaluate import Array, Block, Values, arguments, axes_of, compute, kept_pairs, sizes, whole
 from derive.mask import Mask
 from derive.schedule import Kernel, Loop, Schedule
@@ -253,6 +254,8 @@ class _Cta:
         share = self._computed(einsum, at)
         so_far, relative_to = self._partial(einsum.output, at)
         if einsum.rescale is not None:
+            if einsum.rescale not in self.launch.nodes:
+                raise IllFormedError(f"{einsum} is rescaled as {einsum.rescale} rises, which another kernel makes")
             maximum = self._value(self.launch.nodes[einsum.rescale].output, at).over(self.launch.axes(einsum.output))
             with np.errstate(invalid="ignore"):
                 rise = np.where(np.isneginf(relative_to), -np.inf, relative_to - maximum)

@@ -36,6 +36,7 @@ MEANINGS: dict[str, Meaning] = {
     "M": Meaning("M", "fast memory of one SM", "elements"),
     "B_r": Meaning("Br", "query rows of a tile"),
     "B_c": Meaning("Bc", "key rows of a tile"),
+    "B_d": Meaning("Bd", "depth of a product's tile: what it sums over at a time"),
     "C": Meaning("ctas", "CTAs that run at once: SMs times CTAs an SM"),
     "C_L2": Meaning("L2", "capacity of one L2", "bytes"),
     "n_L2": Meaning("", "L2 caches that do not share their contents"),
@@ -49,6 +50,15 @@ MEANINGS: dict[str, Meaning] = {
 """Every symbol of the engine, in reading order."""
 
 _RATIONAL = frozenset(name for name in MEANINGS if name == "b" or name.startswith("b_"))
+
+
+FRACTIONS = frozenset({"s"})
+"""Symbols that are at most 1; every other one is at least 1."""
+
+
+def is_fraction(symbol: sp.Symbol) -> bool:
+    """Whether *symbol* is a share of something, such as a block density."""
+    return symbol.name in FRACTIONS
 
 
 def symbol(name: str) -> sp.Symbol:
@@ -70,7 +80,7 @@ def dummy(name: str) -> sp.Symbol:
 N_q, N_k = symbol("N_q"), symbol("N_k")
 d, d_v = symbol("d"), symbol("d_v")
 h, h_k, B = symbol("h"), symbol("h_k"), symbol("B")
-M, B_r, B_c = symbol("M"), symbol("B_r"), symbol("B_c")
+M, B_r, B_c, B_d = symbol("M"), symbol("B_r"), symbol("B_c"), symbol("B_d")
 C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
 ROW = dummy("q")

@@ -38,7 +38,11 @@ def traffic(schedule: Schedule) -> Moves:
 @lru_cache(maxsize=256)
 def kernel_traffic(schedule: Schedule, kernel: Kernel) -> Moves:
     """Elements read and written by each tensor in one kernel."""
-    met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+    return traffic_under(schedule, kernel, coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None)
+
+
+def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> Moves:
+    """Elements read and written by each tensor in one kernel, when *met* says which tiles its mask leaves."""
     moves: dict[str, Move] = {}
     for tensor in schedule.inputs_of(kernel):
         moves[tensor.name] = Move(read=_by_case(kernel, tensor, partial(_visits, tensor=tensor, met=met)))

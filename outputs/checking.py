@@ -209,6 +209,7 @@ def configurations(request: Request) -> Any:
             "B": size("B", 2),
             "B_r": size("B_r", 12),
             "B_c": size("B_c", 12),
+            "B_d": size("B_d", 12),
             "C": size("C", 8),
         }
         if not variant.extents["q"].free_symbols:

@@ -38,7 +38,7 @@ _GROUPS = {
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
-_NARROW = {"d", "d_v", "B_r", "B_c"}
+_NARROW = {"d", "d_v", "B_r", "B_c", "B_d"}
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
         return (key,)
     if key == "N":
         return tuple(name for name in ("N_q", "N_k") if name in has)
-    sizes = {k: n for k, n in _KEYS.items() if n in has or n in ("M", "B_r", "B_c", "C", "C_L2")}
+    sizes = {k: n for k, n in _KEYS.items() if n in has or n in ("M", "B_r", "B_c", "B_d", "C", "C_L2")}
     if key in sizes:
         return (sizes[key],)
     if key in _KEYS:

@@ -76,10 +76,9 @@ def form(answer: Explanation, amount: sp.Expr) -> str:
     found = cases(shown)
     if len(found) == 1:
         return text(tidy(shown))
-    plain = cases(amount)
-    for (_, condition), (pretty, _) in zip(plain, found, strict=True):
+    for branch, condition in cases(amount):
         if condition == sp.true or account.number(condition) == 1:
-            return f"{text(tidy(pretty))} *"
+            return f"{text(tidy(put(branch, answer.shown)))} *"
         if account.number(condition) is None:
             break
     return "; ".join(
@@ -95,7 +94,7 @@ def _question(answer: Explanation) -> Section:
     )
     rest = [f"{k} = {grouped(v)}" for k, v in request.numbers.items() if not (request.tied and k in ("N_q", "N_k"))]
     tiles = answer.accounts[-1].values
-    rest += [f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c") if k in tiles and k not in request.numbers]
+    rest += [f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d") if k in tiles and k not in request.numbers]
     mask: Mask | None = answer.accounts[0].derivation.start.mask
     types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
     lines = [

@@ -35,6 +35,7 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
         "B": draw(st.integers(1, 2)),
         "B_r": draw(tiles),
         "B_c": draw(tiles),
+        "B_d": draw(tiles),
     }
 
 

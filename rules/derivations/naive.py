@@ -9,10 +9,10 @@ PLAN = Plan(
     name="naive",
     says="three kernels, S = Q K^T, P = softmax(S), O = P V; the scores cross memory four times",
     reference="Dao et al. 2022, arXiv:2205.14135, algorithm 0",
-    algebra=(split_softmax.RULE,),
+    algebra=(WherePossible(split_softmax.RULE),),
     schedule=(
         WherePossible(fuse.PROLOGUE),
-        fuse.BETWEEN_PRODUCTS,
+        WherePossible(fuse.BETWEEN_PRODUCTS),
         WherePossible(keep_resident.FORWARD),
     ),
 )

@@ -9,6 +9,6 @@ PLAN = Plan(
     name="op-by-op",
     says="one kernel an operation: scale, QK^T, max, subtract, exp, sum, divide, PV",
     reference="eager execution",
-    algebra=(split_softmax.RULE,),
+    algebra=(WherePossible(split_softmax.RULE),),
     schedule=(WherePossible(keep_resident.FORWARD),),
 )

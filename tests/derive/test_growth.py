@@ -67,10 +67,20 @@ def test_lengths_may_stay_apart() -> None:
     assert set(growth(schedule_of("flash2", "cross")).monomials) == {N_q * d, N_k * d, N_q * N_k * d**2 / M}
 
 
-def test_a_masked_count_is_refused_not_guessed() -> None:
-    """Sums over tiles have no exponents of their own."""
-    with pytest.raises(DomainError, match="is no sum of monomials"):
-        growth(schedule_of("flash2", mask="causal"), TIED)
+@pytest.mark.parametrize("schedule", ["flash1", "flash2"])
+def test_a_causal_mask_leaves_the_class_as_it_is(schedule: str) -> None:
+    """Its sums over tiles are held between half and twice the rectangle's."""
+    found = growth(schedule_of(schedule, mask="causal"), TIED)
+    assert found.monomials == (N * d, N**2 * d**2 / M)
+    assert set(found.conditions) == {(d, M), (M, N * d)}
+
+
+def test_a_masked_count_asks_for_the_regime_it_depends_on() -> None:
+    """Bottom-right causal with more queries than keys has blind queries: which side is longer decides the class."""
+    cross = schedule_of("flash2", "cross", "causal")
+    with pytest.raises(DomainError, match=r"max\(0, -N_k \+ N_q\) is undecided: give a regime"):
+        growth(cross)
+    assert growth(cross, where=[(N_q, N_k)]).monomials == (N_k * d, N_k * N_q * d**2 / M)
 
 
 @settings(max_examples=60)

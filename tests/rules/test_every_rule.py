@@ -126,7 +126,7 @@ def test_a_schedule_rule_preserves_points(rule: Rule[Schedule], numbers: dict[st
     after = apply_once(rule, before).after
     assert isinstance(after, Schedule)
     assert after.graph == before.graph
-    numbers = {**numbers, "B_r": 1, "B_c": 1}
+    numbers = {**numbers, "B_r": 1, "B_c": 1, "B_d": 1}
     found = walk(after, numbers).points
     for kernel in after.kernels:
         for e in after.nodes(kernel):
@@ -187,7 +187,7 @@ def drawn_numbers(random: Random) -> dict[str, int]:
     heads = random.randint(1, 2)
     drawn = {name: random.randint(1, 5) for name in ("N_q", "N_k")} | {"d": random.randint(1, 2)}
     drawn |= {"d_v": random.randint(1, 2), "h_k": heads, "h": heads * random.randint(1, 2), "B": random.randint(1, 2)}
-    return drawn | {"B_r": random.randint(1, 3), "B_c": random.randint(1, 3)}
+    return drawn | {tile: random.randint(1, 3) for tile in ("B_r", "B_c", "B_d")}
 
 
 @every_algebra_rule

@@ -1,0 +1,110 @@
+"""Monomials as linear forms: with every quantity replaced by its logarithm, a product of powers is a sum.
+
+A parameter is at least 1, or, for a fraction such as a block density, at most 1; the form then speaks of its reciprocal, so
+that every coordinate is at least 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+import sympy as sp
+
+from derive.errors import DomainError
+from derive.growth.cone import Form, primitive
+from derive.growth.linear import Vector
+from derive.symbols import is_fraction
+
+Exponents = Mapping[sp.Symbol, Fraction]
+"""A monomial without its coefficient: the exponent of each symbol."""
+Condition = tuple[sp.Expr, sp.Expr]
+"""``(small, big)``: small <= big."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The symbols that a class speaks of, in order.
+
+    Attributes:
+        symbols: each at least 1, fractions at most 1.
+        shares: those of a user's own that are at most 1, beside the engine's fractions.
+    """
+
+    symbols: tuple[sp.Symbol, ...]
+    shares: frozenset[sp.Symbol] = frozenset()
+
+    @staticmethod
+    def of(expressions: Iterable[sp.Basic], tiles: Iterable[sp.Symbol] = ()) -> Parameters:
+        """The symbols of *expressions*, those of *tiles* apart."""
+        found = {s for e in expressions for s in e.free_symbols} - set(tiles)
+        return Parameters(tuple(sorted(found, key=str)))
+
+    def form(self, exponents: Exponents) -> Vector:
+        """The form of a monomial in these parameters."""
+        return tuple(self._sign(s) * exponents.get(s, Fraction(0)) for s in self.symbols)
+
+    def monomial(self, form: Iterable[Fraction | int]) -> sp.Expr:
+        """The monomial that *form* is the logarithm of."""
+        powers = zip(self.symbols, form, strict=True)
+        return sp.Mul(*(s ** sp.Rational(Fraction(self._sign(s) * e)) for s, e in powers))
+
+    def condition(self, form: Iterable[Fraction | int]) -> Condition:
+        """``form >= 0`` as small <= big, with whole exponents: d^(1/2) <= M^(1/2) is d <= M."""
+        exponents = [self._sign(s) * e for s, e in zip(self.symbols, primitive(form), strict=True)]
+        sides = [
+            sp.Mul(*(s ** max(sign * e, 0) for s, e in zip(self.symbols, exponents, strict=True))) for sign in (-1, 1)
+        ]
+        return sides[0], sides[1]
+
+    def normal(self, condition: Condition) -> Form:
+        """The form that is not negative where *condition* holds.
+
+        Raises:
+            DomainError: a side that is no monomial, or that has another number in front than 1.
+        """
+        small, big = (exponents_of(side) for side in condition)
+        unknown = ({*small, *big}) - set(self.symbols)
+        if unknown:
+            names = ", ".join(sorted(map(str, unknown)))
+            raise DomainError(f"{condition[0]} <= {condition[1]} speaks of {names}, which the count does not depend on")
+        return primitive(b - a for a, b in zip(self.form(small), self.form(big), strict=True))
+
+    def _sign(self, symbol: sp.Symbol) -> int:
+        return -1 if symbol in self.shares or is_fraction(symbol) else 1
+
+
+def exponents_of(monomial: sp.Expr) -> dict[sp.Symbol, Fraction]:
+    """The exponent of each symbol of *monomial*, whose coefficient must be 1.
+
+    Raises:
+        DomainError: it is no product of powers of symbols.
+    """
+    coefficient, found = split(monomial)
+    if coefficient != 1:
+        raise DomainError(f"{monomial} has the number {coefficient} in front; classes and regimes leave constants out")
+    return found
+
+
+def split(term: sp.Expr) -> tuple[sp.Rational, dict[sp.Symbol, Fraction]]:
+    """The coefficient and the exponents of one term.
+
+    Raises:
+        DomainError: the term is no number times a product of powers of symbols.
+    """
+    coefficient, rest = term.as_coeff_Mul()
+    powers = rest.as_powers_dict()
+    for base, exponent in powers.items():
+        if base != 1 and not (base.is_Symbol and exponent.is_Rational and coefficient.is_Rational):
+            raise DomainError(
+                f"{term} is no monomial: {base**exponent} is no power of a symbol with a rational exponent"
+            )
+    return coefficient, {s: Fraction(int(e.p), int(e.q)) for s, e in powers.items() if s != 1 and e != 0}
+
+
+def whole(form: Vector) -> tuple[Form, int]:
+    """*form* times the smallest number that makes it whole, and that number."""
+    scale = lcm(*(x.denominator for x in form)) if form else 1
+    return tuple(int(x * scale) for x in form), scale

@@ -1,0 +1,84 @@
+r"""Sums over the tiles of a mask, held between monomials.
+
+Let P be the (query, key) pairs that the mask keeps, T_r = ceil(rows/B_r), and S the widest span of keys that B_r neighbouring
+rows see. A tile holds at most B_r B_c pairs, and a span of S keys meets at most S/B_c + 2 tiles, so
+
+    P/(B_r B_c) <= tiles <= T_r (S/B_c + 2),     P/B_r <= key rows <= T_r (S + 2 B_c),     P/B_c <= query rows <= B_r tiles.
+
+Under a causal mask P is at least half the rectangle, so both sides grow alike; under a window of W keys S is B_r + W.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.coverage import Coverage
+from derive.schedule import Loop
+from derive.symbols import ROW
+
+
+@dataclass(frozen=True)
+class TileBounds:
+    """The sums of a coverage, each replaced by a bound; what is no sum stays exact.
+
+    Attributes:
+        exact: the coverage.
+        up: whether the bounds are from above.
+    """
+
+    exact: Coverage
+    up: bool
+
+    @property
+    def rows(self) -> Loop:
+        """The loop over queries."""
+        return self.exact.rows
+
+    @property
+    def keys(self) -> Loop:
+        """The loop over keys."""
+        return self.exact.keys
+
+    @property
+    def pairs(self) -> sp.Expr:
+        """Pairs kept, counting each of the flattened rows."""
+        heads = self.rows.extent / self.exact.mask.rows
+        return sp.expand(self.exact.mask.pairs) * heads
+
+    @property
+    def span(self) -> sp.Expr:
+        """Keys between the first that a row tile's first row sees and the last that its last row sees, at most."""
+        mask = self.exact.mask
+        if mask.first is None or mask.last is None:
+            return self.keys.extent
+        wide = sp.expand(mask.last.subs(ROW, ROW + self.rows.tile) - mask.first)
+        return self.keys.extent if wide.has(ROW) else wide
+
+    @property
+    def tiles(self) -> sp.Expr:
+        """Tile pairs met."""
+        if not self.up:
+            return self.pairs / self.rows.tile / self.keys.tile
+        return self.rows.trips * (self.span / self.keys.tile + 2)
+
+    @property
+    def key_rows(self) -> sp.Expr:
+        """Key rows met, added up over row tiles."""
+        return self.tiles * self.keys.tile
+
+    @property
+    def query_rows(self) -> sp.Expr:
+        """Query rows met, added up over key tiles."""
+        return self.tiles * self.rows.tile
+
+    @property
+    def query_rows_once(self) -> sp.Expr:
+        """Query rows that meet any key, exactly."""
+        return self.exact.query_rows_once
+
+    @property
+    def key_rows_once(self) -> sp.Expr:
+        """Key rows that meet any query, exactly."""
+        return self.exact.key_rows_once
