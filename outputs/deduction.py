@@ -45,8 +45,8 @@ class Options:
     ctas_an_sm: int = 1
 
 
-def account(request: Request, schedule: str, machine: Machine | None, options: Options) -> Account:
-    """The account of *schedule* for *request*.
+def account(request: Request, schedule: str, machine: Machine | None, options: Options, *, fit: bool = True) -> Account:
+    """The account of *schedule* for *request*; unless *fit*, its tiles are not held against the machine.
 
     Raises:
         UnknownNameError: no schedule has this name.
@@ -63,7 +63,7 @@ def account(request: Request, schedule: str, machine: Machine | None, options: O
     numbers: dict[str, Number] = {**request.widths, **_machine_numbers(machine, options, request), **request.numbers}
     values = {**numbers, **_tiles(chosen, numbers)}
     made = Account(derivation, values, options.convention, machine, request.operand.name)
-    if machine is None or (room := machine.get("shared_mem_per_block_max")) is None:
+    if not fit or machine is None or (room := machine.get("shared_mem_per_block_max")) is None:
         return made
     return _fitted(made, request.numbers, int(room.value))
 

@@ -180,12 +180,12 @@ def document(explanation: Explanation) -> str:
         for s in put(e, explanation.shown).free_symbols
     }
     meanings = {"N": "queries, and keys, a head"} | {n: m.says for n, m in MEANINGS.items()}
-    rows = [rf"${symbol_latex(n)}$ & {_escaped(says)} \\" for n, says in meanings.items() if n in symbols]
+    rows = [rf"${symbol_latex(n)}$ & {escaped(says)} \\" for n, says in meanings.items() if n in symbols]
     body = [
         r"\documentclass{article}",
         r"\usepackage{amsmath,booktabs}",
         r"\begin{document}",
-        rf"\section*{{{_escaped(request.variant.name)}: {_escaped(request.variant.says)}}}",
+        rf"\section*{{{escaped(request.variant.name)}: {escaped(request.variant.says)}}}",
         r"\begin{tabular}{ll}",
         r"\toprule symbol & meaning \\ \midrule",
         *rows,
@@ -193,11 +193,11 @@ def document(explanation: Explanation) -> str:
         r"\end{tabular}",
     ]
     for account in explanation.accounts:
-        body += [rf"\subsection*{{Schedule {_escaped(account.name)}}}", r"\begin{enumerate}"]
+        body += [rf"\subsection*{{Schedule {escaped(account.name)}}}", r"\begin{enumerate}"]
         for step in account.derivation.steps:
             body += [
-                rf"\item \textbf{{{_escaped(step.rule.name)}}}: {_escaped(step.rule.claim)}.",
-                rf"  Legal because {_escaped('; '.join(step.reasons))} ({_escaped(step.rule.reference)}).",
+                rf"\item \textbf{{{escaped(step.rule.name)}}}: {escaped(step.rule.claim)}.",
+                rf"  Legal because {escaped('; '.join(step.reasons))} ({escaped(step.rule.reference)}).",
                 rf"  \[\begin{{aligned}} {_rows(step_latex(step))} \end{{aligned}}\]",
             ]
             if (statement := statement_latex(step.rule)) is not None:
@@ -223,7 +223,7 @@ def _cases_latex(explanation: Explanation, amount: sp.Expr) -> list[str]:
     return lines
 
 
-def _escaped(words: str) -> str:
+def escaped(words: str) -> str:
     """Plain words as LaTeX text."""
     table = {"^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$"}
     return re.sub(r"[&%$#_{}^~\\<>]", lambda m: table.get(m[0], "\\" + m[0]), words)

@@ -21,6 +21,7 @@ from derive.growth.cone import Cone
 from derive.growth.constants import best_constant, constant_at
 from derive.growth.dominance import Dominated, dominated
 from derive.growth.linear import Infeasible, Vector, dot
+from derive.growth.optimum import Problem
 from derive.growth.parameters import Condition, Parameters, exponents_of, split
 from derive.growth.posynomial import Facts, Term, above, below, smooth
 from derive.growth.program import Envelope, Piece, Program, Row, envelope, leading, region_of
@@ -125,6 +126,22 @@ def growth(
     return _joined(parameters, region, counts, found, tiles or {})
 
 
+def problems(
+    schedule: Schedule, alike: Mapping[sp.Symbol, sp.Expr] | None = None, where: Iterable[Condition] = ()
+) -> dict[Kernel, Problem]:
+    """What each tiled kernel minimises over real tiles, ceilings dropped; kernels that skip masked tiles are left out.
+
+    Raises:
+        DomainError: a count that is no sum of monomials.
+    """
+    found = {}
+    for kernel in schedule.kernels:
+        count = _Count(schedule, kernel, alike or {}, tuple(where))
+        if count.extents and not count.is_masked:
+            found[kernel] = count.problem()
+    return found
+
+
 def _joined(
     parameters: Parameters,
     region: Cone,
@@ -175,8 +192,15 @@ class _Count:
         self.extents = {s: loop.extent.xreplace(self.alike) for loop in loops for s in loop.tile.free_symbols}
         self.footprint = working_set(schedule, kernel).amount.xreplace(self.alike) if loops else sp.Integer(0)
 
+    def problem(self) -> Problem:
+        """What its tiles minimise."""
+        amount = self._amount(self.kernel, up=False)
+        _, terms = self._smooth(Parameters.of((amount, self.footprint)))
+        monomials = (t.coefficient * sp.Mul(*(s ** sp.Rational(e) for s, e in t.exponents.items())) for t in terms)
+        return Problem(sp.Add(*monomials), self.footprint, self.extents)
+
     @property
-    def _is_masked(self) -> bool:
+    def is_masked(self) -> bool:
         """Whether its count has sums over the tiles that a mask leaves."""
         return self.kernel.skips_masked and coverage(self.schedule.graph.mask, self.kernel.loops) is not None
 
@@ -208,7 +232,10 @@ class _Count:
 
     def constant(self, parameters: Parameters, form: Vector, cell: Cone) -> sp.Expr | None:
         """What stands in front of the monomial *form* in this kernel's count at its best tiles; 0 where it moves less."""
-        facts, terms = self._smooth(parameters)
+        try:
+            facts, terms = self._smooth(parameters)
+        except DomainError:  # an extreme without one winner throughout
+            return None
         program = self._program(parameters, self.kernel, up=True)
         answer = program.solved(cell.middle)
         at = [Fraction(x) for x in cell.middle]
@@ -216,7 +243,7 @@ class _Count:
             return sp.Integer(0)
         sizes = program.inside(cell.middle)
         extents = {t: exponents_of(e) for t, e in self.extents.items()}
-        if self._is_masked and any(dot(parameters.form(e), at) == sizes[t] for t, e in extents.items()):
+        if self.is_masked and any(dot(parameters.form(e), at) == sizes[t] for t, e in extents.items()):
             return None  # the sums over a mask's tiles tend to its pairs only while tiles are small against it
         held = smooth(self.footprint, facts) if self.footprint != 0 else []
         return best_constant(parameters, form, cell.middle, sizes, extents, terms, held)
@@ -225,7 +252,10 @@ class _Count:
         self, parameters: Parameters, form: Vector, cell: Cone, tiles: Mapping[sp.Symbol, sp.Expr]
     ) -> sp.Expr | None:
         """The same at given *tiles*, written in the parameters; roundings are dropped."""
-        _, terms = self._smooth(parameters)
+        try:
+            _, terms = self._smooth(parameters)
+        except DomainError:
+            return None
         plain = {
             t: _unrounded(e.xreplace(self.alike)) for t, e in tiles.items() if e.free_symbols and t in self.extents
         }

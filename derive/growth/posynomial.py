@@ -8,7 +8,7 @@ under the facts (tiles are at most their extents, the regime holds).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -32,10 +32,12 @@ class Facts:
     Attributes:
         parameters: every symbol.
         region: where they lie.
+        decided: whether an extreme must have one winner throughout; otherwise a maximum is held between the mean and the sum.
     """
 
     parameters: Parameters
     region: Cone
+    decided: bool = False
 
     @staticmethod
     def of(expressions: Iterable[sp.Basic], conditions: Iterable[Condition], shares: frozenset[sp.Symbol]) -> Facts:
@@ -77,7 +79,7 @@ def below(amount: sp.Expr, facts: Facts) -> list[Term]:
 
 def smooth(amount: sp.Expr, facts: Facts) -> list[Term]:
     """The signed terms of *amount* with ceilings dropped: what it tends to where every loop has many trips, or just one."""
-    bound = sp.expand(_bounded(amount, facts, up=False))
+    bound = sp.expand(_bounded(amount, replace(facts, decided=True), up=False))
     return [Term(c, e) for c, e in map(split, sp.Add.make_args(bound))]
 
 
@@ -129,15 +131,14 @@ def _cases(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
 
 
 def _extreme(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
-    """The member that is the extreme throughout, or, for a maximum from above, the sum of all that may be positive."""
+    """The member that is the extreme throughout; failing that, a maximum lies between the mean and the sum of its members."""
     largest = isinstance(e, sp.Max)
     for candidate in e.args:
         others = [(candidate - o if largest else o - candidate) for o in e.args if o != candidate]
         if all(_never_negative(difference, facts) for difference in others):
             return _bounded(candidate, facts, up=up)
-    if largest and up:
-        terms = [t for a in e.args for t in above(a, facts)]
-        return sp.Add(*(t.coefficient * sp.Mul(*(s ** sp.Rational(x) for s, x in t.exponents.items())) for t in terms))
+    if largest and not facts.decided and all(_never_negative(a, facts) for a in e.args):
+        return sp.Add(*(_bounded(a, facts, up=up) for a in e.args)) / (1 if up else len(e.args))
     word = "max" if largest else "min"
     raise DomainError(f"{word}({', '.join(map(str, e.args))}) is undecided: give a regime that says which is larger")
 

@@ -37,7 +37,11 @@ class Regime:
 
 def regimes(classes: Mapping[str, Growth], within: Cone, parameters: Parameters) -> tuple[Regime, ...]:
     """The best classes of *classes*, which all speak of *parameters*, over the region *within*."""
-    rivals = {name: _Rival.of(found, parameters) for name, found in classes.items()}
+    return winners({name: Rival.of(found, parameters) for name, found in classes.items()}, within, parameters)
+
+
+def winners(rivals: Mapping[str, Rival], within: Cone, parameters: Parameters) -> tuple[Regime, ...]:
+    """Regions of *within* by the smallest of *rivals*, each as wide as that one wins."""
     found: list[Regime] = []
     for name, rival in rivals.items():
         for form in rival.forms:
@@ -57,16 +61,22 @@ def regimes(classes: Mapping[str, Growth], within: Cone, parameters: Parameters)
 
 
 @dataclass(frozen=True)
-class _Rival:
-    """A class as forms: the maximum of ``forms`` where all of ``needs`` hold."""
+class Rival:
+    """A class as forms.
+
+    Attributes:
+        forms: it is the maximum of these,
+        needs: where none of these is negative.
+    """
 
     forms: tuple[Vector, ...]
     needs: tuple[tuple[int, ...], ...]
 
     @staticmethod
-    def of(found: Growth, parameters: Parameters) -> _Rival:
+    def of(found: Growth, parameters: Parameters) -> Rival:
+        """That of a schedule."""
         forms = tuple(parameters.form(exponents_of(m)) for m in found.monomials)
-        return _Rival(forms, tuple(parameters.normal(c) for c in found.needs))
+        return Rival(forms, tuple(parameters.normal(c) for c in found.needs))
 
     def lead(self, form: Vector) -> Iterator[Vector]:
         """The forms that are not negative where *form* is the largest."""
@@ -82,7 +92,7 @@ class _Rival:
         return form in self.forms and all(map(region.implies, self.needs)) and all(map(region.implies, self.lead(form)))
 
 
-def _won(cell: Cone, form: Vector, rivals: list[_Rival]) -> Iterator[Cone]:
+def _won(cell: Cone, form: Vector, rivals: list[Rival]) -> Iterator[Cone]:
     """Parts of *cell* where none of *rivals* is smaller than *form*."""
     if not cell.has_interior:
         return
@@ -99,7 +109,7 @@ def _won(cell: Cone, form: Vector, rivals: list[_Rival]) -> Iterator[Cone]:
         yield from _won(cell.cut(_minus(own, form)), form, rest)
 
 
-def _widened(part: Cone, within: Cone, form: Vector, own: _Rival, rivals: Mapping[str, _Rival]) -> Cone:
+def _widened(part: Cone, within: Cone, form: Vector, own: Rival, rivals: Mapping[str, Rival]) -> Cone:
     """*part* with every condition left out that does not decide who wins."""
     kept = [f for f in part.facets if not within.implies(f)]
     for facet in tuple(kept):

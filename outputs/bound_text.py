@@ -1,0 +1,283 @@
+"""``derive bound`` in a terminal: classes with certificates, regimes, lower bounds, gaps, and what numbers make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from derive.growth.parameters import Condition
+from outputs.layout import Section, Table
+from outputs.notation import text, tidy
+from outputs.quantities import grouped, significant, size
+
+if TYPE_CHECKING:
+    from derive.growth import Lead
+    from derive.growth.dominance import Dominated
+    from outputs.bounds import Bounds
+
+_WRITTEN = 4
+"""Dominated monomials shown a schedule; the JSON has all."""
+
+
+def sections(answer: Bounds) -> list[Section]:
+    """Everything that is printed, in reading order."""
+    found = [_question(answer), _classes(answer)]
+    found += [_certificates(answer, name) for name in answer.classes]
+    found += [_best(answer), _lower(answer), _gaps(answer), _optima(answer)]
+    if _is_numeric(answer):
+        found.append(_numbers(answer))
+    return [*found, _readings()]
+
+
+def linked(conditions: Iterable[Condition]) -> list[list[sp.Expr]]:
+    """Conditions joined where one's big side is another's small one: [[d, M, N d]]."""
+    left = list(conditions)
+    found = []
+    while left:
+        links = list(left.pop(0))
+        while (before := next((c for c in left if c[1] == links[0]), None)) is not None:
+            left.remove(before)
+            links.insert(0, before[0])
+        while (after := next((c for c in left if c[0] == links[-1]), None)) is not None:
+            left.remove(after)
+            links.append(after[1])
+        found.append(links)
+    return found
+
+
+def chain(conditions: Iterable[Condition]) -> str:
+    """Conditions as a paper writes them: ``d <= M <= N d``."""
+    return " and ".join(" <= ".join(map(text, links)) for links in linked(conditions))
+
+
+def theta(monomials: Iterable[sp.Expr]) -> str:
+    """``Theta(N d + N^2 d^2/M)``."""
+    return f"Theta({' + '.join(map(text, monomials))})"
+
+
+def _is_numeric(answer: Bounds) -> bool:
+    return any(answer.number(found.total) is not None for found in answer.classes.values())
+
+
+def _question(answer: Bounds) -> Section:
+    request = answer.request
+    mask = next(iter(answer.accounts.values())).mask_of
+    lines = [
+        f"{request.variant.name}: {request.variant.says}",
+        f"{mask.says if mask else 'no mask'}; elements that cross between the cache and one SM's fast memory of M elements,"
+        " over all tiles that fit",
+    ]
+    if answer.where:
+        lines.append(f"assumed: {chain(answer.where)}")
+    return Section(f"how the traffic of {request.variant.name} must grow", lines)
+
+
+def _classes(answer: Bounds) -> Section:
+    table = Table(("schedule", "class", "tiles fit while", "memory beside inputs and outputs"))
+    for name, found in answer.classes.items():
+        extra = answer.workspace(name)
+        needs = chain(c for c in found.needs if not answer.within.implies(found.parameters.normal(c)))
+        table.add(name, theta(found.monomials), needs or "always", theta(extra) if extra else "none")
+    notes = [f"{name}: {reason}" for name, reason in answer.refused.items()]
+    for name in answer.classes:
+        if answer.granted(name):
+            notes.append(f"{name}: {_granted(answer, name)}")
+    return Section("class of each schedule", table, notes)
+
+
+def _granted(answer: Bounds, name: str) -> str:
+    kernels = ", ".join(k.name for k in answer.granted(name))
+    words = f"its products ({kernels}) are granted one read of each operand, whatever M is"
+    for other, regions in answer.reached(name).items():
+        where = ", or ".join(chain(region) for region in regions if region)
+        words += f"; with tiles, {other} reaches that class {'where ' + where if where else 'everywhere'}"
+    return words
+
+
+def _certificates(answer: Bounds, name: str) -> Section:
+    found = answer.classes[name]
+    parameters = found.parameters
+    lines = []
+    for lead in found.leads:
+        where = chain(parameters.condition(f) for f in lead.region.facets if not answer.within.implies(f))
+        head = f"{text(lead.monomial)} leads {'where ' + where if where else 'throughout'}"
+        lines.append(f"{head}{_constant(lead)}")
+        if lead.weights:
+            lines.append(f"  no tiles do better: {_mean(lead)} = {text(lead.monomial)} for all of them")
+        for region, tiles in lead.tilings:
+            if not tiles:
+                continue
+            within = lead.region.implies
+            more = chain(parameters.condition(f) for f in region.facets if not within(f))
+            chosen = ", ".join(f"{t} = {text(e)}" for t, e in tiles.items())
+            lines.append(f"  reached by {chosen}{' where ' + more if more else ''}")
+    for dominated in found.dropped[:_WRITTEN]:
+        lines.append(f"left out: {_dominated(dominated)}")
+    if len(found.dropped) > _WRITTEN:
+        lines.append(f"and {len(found.dropped) - _WRITTEN} more (`--json` has them)")
+    return Section(f"{name}: {theta(found.monomials)}, why", lines)
+
+
+def _constant(lead: Lead) -> str:
+    words = []
+    if lead.constant is not None:
+        words.append(f"{text(lead.constant * lead.monomial)} at the best tiles")
+    if lead.published is not None:
+        words.append(f"{text(lead.published * lead.monomial)} at the published ones")
+    return f"; its constant: {', '.join(words)}" if words else ""
+
+
+def _mean(lead: Lead) -> str:
+    """The dual certificate as a product of powers of terms and limits."""
+    factors = []
+    for row, weight in lead.weights.items():
+        shown = _row(row)
+        factors.append(f"({shown})" if weight == 1 else f"({shown})^({weight})")
+    return " * ".join(factors)
+
+
+def _row(written: str) -> str:
+    """A term of the count, or a limit as a quotient that is at most 1."""
+    small, _, big = written.replace("**", "^").replace("*", " ").partition(" <= ")
+    return f"{small} / {big}" if big else small
+
+
+def _dominated(found: Dominated) -> str:
+    by = " * ".join(text(m) if w == 1 else f"({text(m)})^({w})" for m, w in found.by.items())
+    since = " and ".join(f"{text(small)} <= {text(big)}" for (small, big), _ in found.because)
+    return f"{text(found.monomial)} <= {by}{', since ' + since if since else ''}"
+
+
+def _best(answer: Bounds) -> Section:
+    table = Table(("where", "least class", "by"))
+    for each in answer.best:
+        table.add(chain(each.conditions) or "everywhere", theta([each.monomial]), ", ".join(each.schedules))
+    left_out = [name for name in answer.classes if answer.granted(name)]
+    notes = [f"not compared: {', '.join(left_out)}, whose products are granted their operands"] if left_out else []
+    return Section("the best schedule by regime (constants left out)", table, notes)
+
+
+def _lower(answer: Bounds) -> Section:
+    table = Table(("at least", "where", "status", "how"))
+    notes = []
+    for bound in answer.lower:
+        where = chain(answer.parameters.condition(f) for f in bound.region.facets if not answer.within.implies(f))
+        amount = f"Omega({text(bound.monomial)})"
+        if bound.constant is not None:
+            less = f" - {text(bound.less)}" if bound.less != 0 else ""
+            amount = f"{text(bound.constant * bound.monomial)}{less}"
+        table.add(amount, where or "everywhere", bound.status, bound.how)
+        if bound.source:
+            notes.append(f"{bound.how}: {bound.source}{'; ' + bound.note if bound.note else ''}")
+    return Section("lower bounds on every schedule, in elements", table, list(dict.fromkeys(notes)))
+
+
+def _gaps(answer: Bounds) -> Section:
+    table = Table(("schedule", "where", "its class", "lower bound", "gap"))
+    for name in answer.classes:
+        for gap in answer.gaps(name):
+            where = chain(answer.parameters.condition(f) for f in gap.region.facets if not answer.within.implies(f))
+            ratio = "none: tight" if gap.tight else f"a factor {text(gap.ratio)}"
+            if gap.below:
+                ratio = "below it: what it is granted cannot be had there"
+            below = f"{text(gap.bound.monomial)} ({gap.bound.status})"
+            table.add(name, where or "everywhere", text(gap.lead.monomial), below, ratio)
+    return Section("how far each schedule is from them, constants left out", table)
+
+
+def _optima(answer: Bounds) -> Section:
+    lines = []
+    for name in answer.classes:
+        for kernel, best in answer.optima(name).items():
+            tiles = ", ".join(f"{t} = {text(e)}" for t, e in best.tiles.items())
+            lines.append(f"{name}, kernel {kernel.name}: {tiles}, as far as each is from 1 to its extent")
+            lines.append(f"  moves {text(tidy(best.traffic))} elements, with many trips")
+            lines += [f"  {t} = 1: no term of the count falls as it grows, and it takes room" for t in best.smallest]
+            lines += [
+                f"  {a} = {b}: they may change places, and in logarithms the problem is convex" for a, b in best.equal
+            ]
+            lines.append(
+                f"  {text(tidy(sp.expand(best.fills)))} = M: the count falls with it until fast memory is full"
+            )
+    return Section("best tiles in closed form", lines or ["no schedule here has one tile that decides"])
+
+
+def _numbers(answer: Bounds) -> Section:
+    """Three columns that never mix: a class, a monomial at its constant, and bytes."""
+    table = Table(
+        ("schedule", "regime", "class", "leading term, best tiles", "SM-side at best tiles", "SM-side at these tiles")
+    )
+    for name in answer.classes:
+        lead = answer.leading(name)
+        usual = answer.at_usual(name)
+        here = usual.number(usual.sm.total.amount) if usual else None
+        tiles = _tiles(usual.values) if usual else ""
+        cells = ["outside: no tiles fit", theta(answer.classes[name].monomials), "", "", ""]
+        if lead is not None:
+            region = chain(answer.classes[name].parameters.condition(f) for f in lead.region.facets)
+            cells = [region, theta([lead.monomial]), _leading(answer, lead), _at_best(answer, name), ""]
+        if here is not None:
+            cells[-1] = f"{size(here)}{tiles}"
+        elif usual is None:
+            cells[-1] = "no tiles fit"
+        table.add(name, *cells)
+    notes = ["a class is no byte count: it leaves out the constant, and holds for sizes that grow"]
+    if "M" in answer.values:
+        width = answer.request.operand
+        fast = answer.values["M"]
+        notes.append(f"M = {grouped(fast)} elements of {width.name} ({size(fast * width.width)})")
+    for name in answer.classes:
+        notes += _factor(answer, name)
+    return Section("at these numbers", table, notes)
+
+
+def _tiles(values: Mapping[str, int | Fraction]) -> str:
+    found = [f"{n}={values[n]}" for n in ("B_r", "B_c", "B_d") if n in values]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _leading(answer: Bounds, lead: Lead) -> str:
+    amount = answer.leading_bytes(lead)
+    if lead.constant is None or amount is None:
+        return "no constant in closed form"
+    return f"{text(lead.constant * lead.monomial)} = {size(amount)}"
+
+
+def _at_best(answer: Bounds, name: str) -> str:
+    made = answer.at_best(name)
+    if made is None:
+        return "" if answer.accounts[name].derivation.schedule.kernels[0].loops else "no tiles"
+    amount = made.number(made.sm.total.amount)
+    return "" if amount is None else f"{size(amount)}{_tiles(made.values)}"
+
+
+def _factor(answer: Bounds, name: str) -> list[str]:
+    """How far the bytes are from the compulsory ones, and from the best tiles."""
+    usual = answer.at_usual(name)
+    if usual is None:
+        return []
+    here, least = usual.number(usual.sm.total.amount), usual.number(usual.compulsory.total.amount)
+    if here is None or least is None:
+        return []
+    words = f"{name}: {significant(Fraction(here) / least)}x the compulsory {size(least)}"
+    made = answer.at_best(name)
+    if made is not None and (best := made.number(made.sm.total.amount)):
+        words += f", {significant(Fraction(here) / best)}x its best tiles"
+    held = answer.held(usual)
+    fast = answer.values.get("M")
+    if held is not None and fast is not None:
+        words += f"; its tiles fill {significant(Fraction(100 * held) / fast, 3)} % of M"
+    return [words]
+
+
+def _readings() -> Section:
+    lines = [
+        "derived: classes, constants, regimes and best tiles, from the rewritten graph; both certificates are printed",
+        "cited: what others proved, with its source; no constant is known for it here",
+        "a working set counts a tile that takes another's place once (scaled Q in Q, P in S, O in its sum)",
+        "M in elements; `--where 'd <= N'` states a regime, KEY=VALUE and --on make numbers of it",
+    ]
+    return Section("how to read this", lines)

@@ -1,0 +1,380 @@
+"""Everything ``derive bound`` answers: classes, the best by regime, lower bounds, gaps, and what numbers make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from derive.buffers import working_set
+from derive.errors import DomainError, InfeasibleError, PreconditionError, UnboundError
+from derive.exact import Number, holds, value
+from derive.flops import is_contraction
+from derive.growth import Growth, Lead, Regime, growth, regimes
+from derive.growth.cited import cited_bounds
+from derive.growth.classes import problems
+from derive.growth.cone import Cone
+from derive.growth.lower import Bound, compulsory_bounds, contraction_bounds
+from derive.growth.optimum import Best, best, best_numerically
+from derive.growth.parameters import Condition, Parameters, exponents_of
+from derive.growth.posynomial import Facts
+from derive.growth.program import region_of
+from derive.growth.regimes import Rival, winners
+from derive.growth.workspace import workspace
+from derive.symbols import M
+from outputs.deduction import Options, account
+from outputs.explanation import Explanation
+from rules.derivations import names, plan
+
+if TYPE_CHECKING:
+    from derive.schedule import Kernel, Schedule
+    from hardware.machine import Machine
+    from outputs.account import Account
+    from outputs.request import Request
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far one monomial of a schedule's class is from a lower bound.
+
+    Attributes:
+        lead: the monomial.
+        region: where it leads and the bound is the largest.
+        bound: the lower bound.
+        ratio: the monomial over the bound: 1 where they grow alike.
+        below: whether the class is smaller than the bound there, so that what it was granted cannot be had.
+    """
+
+    lead: Lead
+    region: Cone
+    bound: Bound
+    ratio: sp.Expr
+    below: bool = False
+
+    @property
+    def tight(self) -> bool:
+        """Whether no schedule grows slower."""
+        return bool(self.ratio == 1)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The answer to ``derive bound``.
+
+    Attributes:
+        request: what was asked.
+        asked: schedules named, or none for every one that applies.
+        machine: the machine, if one was named.
+        options: how to read the question.
+        assumed: the regime that was asked about.
+    """
+
+    request: Request
+    asked: tuple[str, ...] = ()
+    machine: Machine | None = None
+    options: Options = field(default_factory=Options)
+    assumed: tuple[Condition, ...] = ()
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """The same question to ``derive explain``, which knows how symbols print."""
+        return Explanation(self.request, tuple(self.accounts), self.machine, self.options)
+
+    @cached_property
+    def alike(self) -> Mapping[sp.Symbol, sp.Expr]:
+        """Lengths that are one, as N."""
+        return Explanation(self.request, ()).alike
+
+    @cached_property
+    def where(self) -> tuple[Condition, ...]:
+        """The regime assumed: what was asked, and that a size which divides another is at most that."""
+        given = {
+            s for s in self.request.variant.symbols if s.name in self.request.numbers or s.name in self.request.open
+        }
+        divides = [(a, b) for a, b in self.request.variant.divides if {a, b} <= given]
+        known = {
+            s for a in self.accounts.values() for t in a.derivation.start.tensors.values() for s in t.size.free_symbols
+        }
+        own = tuple((a.xreplace(dict(self.alike)), b.xreplace(dict(self.alike))) for a, b in self.assumed)
+        return (*own, *((a, b) for a, b in divides if {a, b} <= known))
+
+    @cached_property
+    def accounts(self) -> dict[str, Account]:
+        """The schedules that apply, each with its tiles at the given numbers.
+
+        Raises:
+            PreconditionError: a schedule that was named does not apply, or none does.
+        """
+        found: dict[str, Account] = {}
+        refused: PreconditionError | None = None
+        for name in self.asked or names():
+            try:
+                made = account(self.request, name, None, self.options)
+            except PreconditionError as error:
+                if self.asked:
+                    raise
+                refused = error
+                continue
+            if self.asked or all(made.derivation.schedule != a.derivation.schedule for a in found.values()):
+                found[name] = made
+        if not found and refused is not None:
+            raise refused
+        return found
+
+    @cached_property
+    def symbols(self) -> tuple[sp.Symbol, ...]:
+        """Sizes of the tensors: what every class may speak of."""
+        sizes = {
+            s
+            for a in self.accounts.values()
+            for t in a.derivation.start.tensors.values()
+            for s in t.size.xreplace(dict(self.alike)).free_symbols
+        }
+        return tuple(sorted({*sizes, M}, key=str))
+
+    @cached_property
+    def classes(self) -> dict[str, Growth]:
+        """The class of each schedule for which any tiles fit in the regime; ``refused`` says why the others have none.
+
+        Raises:
+            DomainError: no schedule has one.
+        """
+        if not self._classes[0]:
+            raise DomainError(next(iter(self.refused.values())))
+        return self._classes[0]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Why a schedule has no class here."""
+        return self._classes[1]
+
+    @cached_property
+    def _classes(self) -> tuple[dict[str, Growth], dict[str, str]]:
+        found, refused = {}, {}
+        region_of(self.parameters, self.where)
+        for name, made in self.accounts.items():
+            try:
+                tiles = plan(name).tiles
+                found[name] = growth(made.derivation.schedule, self.alike, self.where, self.symbols, tiles)
+            except DomainError as error:
+                refused[name] = str(error)
+        return found, refused
+
+    @property
+    def parameters(self) -> Parameters:
+        """What all classes speak of."""
+        return Parameters(self.symbols)
+
+    @cached_property
+    def within(self) -> Cone:
+        """The regime assumed, as a region."""
+        return region_of(self.parameters, self.where)
+
+    def granted(self, name: str) -> tuple[Kernel, ...]:
+        """Kernels of a schedule that are granted one read of each operand of a matrix product, whatever M is."""
+        schedule = self.accounts[name].derivation.schedule
+        return tuple(k for k in schedule.kernels if not k.loops and any(map(is_contraction, schedule.nodes(k))))
+
+    @cached_property
+    def best(self) -> tuple[Regime, ...]:
+        """The smallest class by regime, over schedules that keep all they hold within M."""
+        own = {name: found for name, found in self.classes.items() if not self.granted(name)}
+        return regimes(own or self.classes, self.within, self.parameters)
+
+    def reached(self, name: str) -> dict[str, tuple[tuple[Condition, ...], ...]]:
+        """For a schedule that is granted its operands: which others reach its class with tiles, and in which regions."""
+        granted = self.classes[name].monomials
+        forms = {m: self.parameters.form(exponents_of(m)) for m in granted}
+        found: dict[str, tuple[tuple[Condition, ...], ...]] = {}
+        for other, rival in self.classes.items():
+            above = [self.parameters.form(exponents_of(m)) for m in rival.monomials if m not in granted]
+            if self.granted(other) or not set(granted) <= set(rival.monomials):
+                continue
+            regions = []
+            for top in forms.values():
+                below = ([t - f for t, f in zip(top, form, strict=True)] for form in above)
+                region = self.within.cut_all(rival.region.normals).cut_all(below)
+                if region.has_interior:
+                    where = (self.parameters.condition(f) for f in region.facets if not self.within.implies(f))
+                    regions.append(tuple(where))
+            if regions:
+                found[other] = tuple(regions)
+        return found
+
+    # --- lower bounds -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def lower(self) -> tuple[Bound, ...]:
+        """Lower bounds that hold for every schedule of the graph: derived ones, then cited ones."""
+        first = next(iter(self.accounts.values())).derivation
+        facts = Facts.of(self.symbols, self.where, frozenset())
+        fused = next(iter(self.accounts.values())).derivation.schedule
+        found = compulsory_bounds(fused, self.parameters, self.within, self.alike, facts)
+        found += contraction_bounds(fused, self.parameters, self.within, self.alike, fused=True)
+        found += cited_bounds(first.start, self.parameters, self.within, self.alike)
+        return tuple(_strongest(found))
+
+    def own(self, name: str) -> tuple[Bound, ...]:
+        """``lower``, and what each product of this schedule needs by itself when its operands and result cross memory."""
+        schedule = self.accounts[name].derivation.schedule
+        more = contraction_bounds(schedule, self.parameters, self.within, self.alike, fused=False)
+        return tuple(_strongest([*self.lower, *more]))
+
+    @cached_property
+    def floor(self) -> tuple[tuple[Cone, Bound], ...]:
+        """The largest lower bound, by region."""
+        by_name = {str(n): bound for n, bound in enumerate(self.lower)}
+        rivals = {
+            name: Rival((tuple(-x for x in self.parameters.form(exponents_of(bound.monomial))),), bound.region.normals)
+            for name, bound in by_name.items()
+        }
+        return tuple((r.region, by_name[r.schedules[0]]) for r in winners(rivals, self.within, self.parameters))
+
+    def gaps(self, name: str) -> tuple[Gap, ...]:
+        """How far each monomial of a schedule's class is from the largest lower bound on every schedule, by region."""
+        found = []
+        for lead in self.classes[name].leads:
+            form = self.parameters.form(exponents_of(lead.monomial))
+            for region, bound in self.floor:
+                shared = lead.region.cut_all(region.normals)
+                if shared.has_interior:
+                    other = self.parameters.form(exponents_of(bound.monomial))
+                    above = [x - y for x, y in zip(form, other, strict=True)]
+                    below = any(above) and shared.implies(-x for x in above)
+                    found.append(Gap(lead, shared, bound, self.parameters.monomial(above), below))
+        return tuple(g for n, g in enumerate(found) if not any(_says_more(o, g) for o in found[:n] + found[n + 1 :]))
+
+    # --- numbers ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def values(self) -> dict[str, Number]:
+        """Numbers by name: those given, the machine's M, and N where both lengths are one."""
+        made = account(self.request, next(iter(self.accounts)), self.machine, self.options, fit=False)
+        found = dict(made.values)
+        if self.alike and "N_k" in found:
+            found["N"] = found["N_k"]
+        return found
+
+    def number(self, amount: sp.Basic) -> Number | None:
+        """The exact value of *amount*, or ``None`` while one of its symbols has none."""
+        try:
+            return value(amount, self.values)
+        except UnboundError:
+            return None
+
+    def leading(self, name: str) -> Lead | None:
+        """The monomial whose region the numbers lie in."""
+        for lead in self.classes[name].leads:
+            conditions = [self.parameters.condition(f) for f in lead.region.facets]
+            try:
+                if all(holds(small <= big, self.values) for small, big in conditions):
+                    return lead
+            except UnboundError:
+                return None
+        return None
+
+    def leading_bytes(self, lead: Lead | None) -> int | None:
+        """The leading term at its constant and the best tiles, in whole bytes of the operands' type, rounded down."""
+        if lead is None or lead.constant is None or any(s.name not in self.values for s in lead.monomial.free_symbols):
+            return None
+        bound = {s: sp.Rational(Fraction(self.values[s.name])) for s in lead.monomial.free_symbols}
+        width = sp.Rational(Fraction(self.request.operand.width))
+        return int(sp.floor((lead.constant * lead.monomial * width).subs(bound)))
+
+    def optima(self, name: str) -> dict[Kernel, Best]:
+        """The best real tiles of each kernel in closed form, where there is one."""
+        found = {}
+        for kernel, problem in problems(self.accounts[name].derivation.schedule, self.alike, self.where).items():
+            closed = best(problem)
+            if closed is not None:
+                found[kernel] = closed
+        return found
+
+    def best_tiles(self, name: str) -> dict[str, int] | None:
+        """Whole tiles next below the best real ones at the numbers; ``None`` while a number is missing or none fit.
+
+        Kernels share no tiles here: of several tiled kernels the first decides.
+        """
+        found = problems(self.accounts[name].derivation.schedule, self.alike, self.where)
+        if len(found) != 1:
+            return None
+        (problem,) = found.values()
+        try:
+            closed = best(problem)
+            if closed is not None:
+                tiles = {t.name: self._root(e) for t, e in closed.tiles.items()}
+                if all(
+                    n <= value(problem.extents[t], self.values)
+                    for t, n in zip(closed.tiles, tiles.values(), strict=True)
+                ):
+                    return {n: max(1, t) for n, t in tiles.items()} if min(tiles.values()) >= 1 else None
+            numbers = {n: float(v) for n, v in self.values.items()}
+            return {t.name: int(x * (1 + 1e-9)) for t, x in best_numerically(problem, numbers).items()}
+        except (UnboundError, DomainError, KeyError):
+            return None
+
+    def _root(self, tile: sp.Expr) -> int:
+        """The whole part of *tile* at the numbers."""
+        bound = {s: sp.Rational(Fraction(self.values[s.name])) for s in tile.free_symbols if s.name in self.values}
+        if len(bound) < len(tile.free_symbols):
+            raise UnboundError(f"{tile} has symbols without a value")
+        return int(sp.floor(tile.subs(bound)))
+
+    def at_best(self, name: str) -> Account | None:
+        """The schedule with its best whole tiles."""
+        tiles = self.best_tiles(name)
+        if tiles is None or "M" not in self.values:
+            return None
+        request = replace(self.request, numbers={**self.request.numbers, **tiles})
+        return account(request, name, self.machine, self.options, fit=False)
+
+    def at_usual(self, name: str) -> Account | None:
+        """The schedule with the tiles given, or its usual ones; ``None`` when they fit neither way.
+
+        Raises:
+            InfeasibleError: it was asked for by name and does not fit.
+        """
+        try:
+            return account(self.request, name, self.machine, self.options)
+        except InfeasibleError:
+            if self.asked:
+                raise
+            return None
+
+    def held(self, made: Account) -> Number | None:
+        """Elements that the largest CTA of *made* holds at once."""
+        schedule: Schedule = made.derivation.schedule
+        sizes = [made.number(working_set(schedule, k).amount) for k in schedule.kernels if k.loops]
+        return max((s for s in sizes if s is not None), default=None)
+
+    def workspace(self, name: str) -> tuple[sp.Expr, ...]:
+        """The class of the memory that a schedule needs beside its inputs and outputs; empty when it needs none."""
+        return workspace(self.accounts[name].derivation.schedule, self.parameters, self.within, self.alike)
+
+
+def _says_more(wide: Gap, narrow: Gap) -> bool:
+    """Whether *wide* says the same of a larger region."""
+    same = (wide.lead, wide.bound.monomial, wide.ratio) == (narrow.lead, narrow.bound.monomial, narrow.ratio)
+    inside = all(map(narrow.region.implies, wide.region.normals))
+    return same and inside and not all(map(wide.region.implies, narrow.region.normals))
+
+
+def _strongest(bounds: Iterable[Bound]) -> list[Bound]:
+    """Each monomial and region once; of derived bounds on one monomial the one with the larger region, or constant."""
+    kept: list[Bound] = []
+    for bound in bounds:
+        weaker = [
+            o
+            for o in kept
+            if o.status == bound.status == "derived"
+            and o.monomial == bound.monomial
+            and all(map(bound.region.implies, o.region.normals))
+            and (o.constant is None or bound.constant is None or o.constant >= bound.constant)
+        ]
+        if not weaker:
+            kept.append(bound)
+    return kept
