@@ -34,6 +34,8 @@ MEANINGS: dict[str, Meaning] = {
     "h_k": Meaning("hk", "key/value heads (default h)"),
     "B": Meaning("B", "batch (default 1)"),
     "M": Meaning("M", "fast memory of one SM", "elements"),
+    "M_reg": Meaning("", "registers of one SM", "elements"),
+    "M_L2": Meaning("", "capacity of the L2", "elements"),
     "B_r": Meaning("Br", "query rows of a tile"),
     "B_c": Meaning("Bc", "key rows of a tile"),
     "B_d": Meaning("Bd", "depth of a product's tile: what it sums over at a time"),
@@ -80,6 +82,7 @@ def dummy(name: str) -> sp.Symbol:
 N_q, N_k = symbol("N_q"), symbol("N_k")
 d, d_v = symbol("d"), symbol("d_v")
 h, h_k, B = symbol("h"), symbol("h_k"), symbol("B")
+M_reg, M_L2 = symbol("M_reg"), symbol("M_L2")
 M, B_r, B_c, B_d = symbol("M"), symbol("B_r"), symbol("B_c"), symbol("B_d")
 C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))

@@ -2,12 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from outputs.bounds import Bounds
+
+
+_BOUND_HELP = """\b
+Examples:
+  derive bound mha                            classes, regimes and lower bounds in symbols
+  derive bound mha --where 'd <= N'           the table a paper prints
+  derive bound mha N=8192 d=128 --on h100-sxm which regime these numbers are in, and bytes
+  derive bound gqa hk=? h=? B=?               with heads and batch left open
+"""
+
+
+def bound_command(show: Callable[[list[Any]], None], write: Callable[[Path, str], None]) -> click.Command:
+    """The command, which hands what it prints to *show* and what it writes to *write*."""
+
+    @click.command(epilog=_BOUND_HELP)
+    @click.argument("variant")
+    @click.argument("symbols", nargs=-1, metavar="[KEY=VALUE]...")
+    @click.option("--schedule", help="Schedules, separated by commas; all that apply unless named.")
+    @click.option("--on", "machine", help="Machine whose shared memory is M (see `derive machines`).")
+    @click.option(
+        "--where", multiple=True, metavar="REGIME", help="Assume a regime, such as 'd <= N'; may be repeated."
+    )
+    @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
+    @click.option("-o", "output", type=click.Path(dir_okay=False), help="Write a LaTeX document (FILE.tex) instead.")
+    def bound(json_: bool, output: str | None, **question: Any) -> None:
+        """How VARIANT's traffic must grow: Theta classes with certificates, the best schedule by regime, lower bounds."""
+        if output is not None and Path(output).suffix != ".tex":
+            raise click.BadParameter(f"-o {output}: only FILE.tex is written; use --json for data")
+        answer = answer_bound(**question)
+        if output is not None:
+            from outputs.bound_latex import document
+
+            write(Path(output), document(answer))
+        elif json_:
+            import json
+
+            from outputs.bound_json import as_json
+
+            click.echo(json.dumps(as_json(answer), indent=1))
+        else:
+            from outputs.bound_text import sections
+
+            show(sections(answer))
+
+    return bound
 
 
 def answer_bound(

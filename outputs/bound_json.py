@@ -29,7 +29,7 @@ def as_json(answer: Bounds) -> Json:
         "mask": answer.request.mask,
         "unit": "elements across the boundary of one SM's fast memory of M elements; bytes are named so",
         "assumed": _conditions(answer.where),
-        "parameters": {name: _plain(n) for name, n in sorted(answer.values.items())},
+        "parameters": {name: _plain(n) for name, n in sorted(answer.at_numbers.values.items())},
         "schedules": {name: _schedule(answer, name) for name in answer.classes},
         "refused": dict(answer.refused),
         "best": [
@@ -40,6 +40,20 @@ def as_json(answer: Bounds) -> Json:
                 "theta": str(r.monomial),
             }
             for r in answer.best
+        ],
+        "levels": {
+            name: {
+                "together": nested.together,
+                "levels": [
+                    {"capacity": str(level.capacity), "theta": [str(m) for m in level.growth.monomials]}
+                    for level in nested.levels
+                ],
+            }
+            for name, nested in answer.levels.items()
+        },
+        "equal_where": [
+            {"schedules": list(pair), "left": str(e.left), "right": str(e.right)}
+            for pair, e in answer.equalities.items()
         ],
         "lower_bounds": [
             {
@@ -61,7 +75,7 @@ def as_json(answer: Bounds) -> Json:
 def _schedule(answer: Bounds, name: str) -> Json:
     found = answer.classes[name]
     shrinking = found.leads[-1]
-    here = answer.leading(name)
+    here = answer.at_numbers.leading(name)
     return {
         "theta": [str(m) for m in found.monomials],
         "regime": regime(found, str),
@@ -97,9 +111,9 @@ def _schedule(answer: Bounds, name: str) -> Json:
         ],
         "here": {
             "monomial": None if here is None else str(here.monomial),
-            "leading_term_bytes": answer.leading_bytes(here),
-            "best_tiles": _bytes(answer.at_best(name)),
-            "these_tiles": _bytes(answer.at_usual(name)),
+            "leading_term_bytes": answer.at_numbers.leading_bytes(here),
+            "best_tiles": _bytes(answer.at_numbers.at_best(name)),
+            "these_tiles": _bytes(answer.at_numbers.at_usual(name)),
         },
     }
 

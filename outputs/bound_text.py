@@ -26,7 +26,7 @@ def sections(answer: Bounds) -> list[Section]:
     """Everything that is printed, in reading order."""
     found = [_question(answer), _classes(answer)]
     found += [_certificates(answer, name) for name in answer.classes]
-    found += [_best(answer), _lower(answer), _gaps(answer), _optima(answer)]
+    found += [_best(answer), _lower(answer), _gaps(answer), _optima(answer), _levels(answer), _crossings(answer)]
     if _is_numeric(answer):
         found.append(_numbers(answer))
     return [*found, _readings()]
@@ -59,7 +59,7 @@ def theta(monomials: Iterable[sp.Expr]) -> str:
 
 
 def _is_numeric(answer: Bounds) -> bool:
-    return any(answer.number(found.total) is not None for found in answer.classes.values())
+    return any(answer.at_numbers.number(found.total) is not None for found in answer.classes.values())
 
 
 def _question(answer: Bounds) -> Section:
@@ -205,14 +205,45 @@ def _optima(answer: Bounds) -> Section:
     return Section("best tiles in closed form", lines or ["no schedule here has one tile that decides"])
 
 
+def _levels(answer: Bounds) -> Section:
+    table = Table(("schedule", "memory inside", "what crosses into it", "its tiles fit while"))
+    notes = []
+    for name, nested in answer.levels.items():
+        for level in nested.levels:
+            order = [(a.capacity, b.capacity) for a, b in zip(nested.levels, nested.levels[1:], strict=False)]
+            needs = chain(c for c in level.growth.needs if c not in order)
+            table.add(name, text(level.capacity), theta(level.growth.monomials), needs)
+        word = "one nested choice of tiles reaches all of them" if nested.together else "no one choice reaches them all"
+        notes.append(f"{name}: {word}, each level's tile inside the next one's")
+    notes.append(
+        "M_reg <= M <= M_L2: registers, shared memory, L2, in elements; each boundary runs the nest with its own tiles"
+    )
+    return Section("at every boundary", table, notes)
+
+
+def _crossings(answer: Bounds) -> Section:
+    lines = []
+    for (tiled, granted), equality in answer.equalities.items():
+        left, right = text(equality.left), text(equality.right)
+        lines.append(f"{tiled} and {granted}: equal where {left} = {right}; {tiled} moves less while {left} < {right}")
+    for (tiled, granted), (length, first) in answer.at_numbers.crossings.items():
+        before, after = (tiled, granted) if first else (granted, tiled)
+        lines.append(
+            f"exactly, at these tiles: {before} moves no more SM-side up to N = {grouped(length - 1)}, then {after} less"
+        )
+    return Section(
+        "where tiled and granted schedules move alike (leading terms in N, SM-side elements)", lines or ["nowhere"]
+    )
+
+
 def _numbers(answer: Bounds) -> Section:
     """Three columns that never mix: a class, a monomial at its constant, and bytes."""
     table = Table(
         ("schedule", "regime", "class", "leading term, best tiles", "SM-side at best tiles", "SM-side at these tiles")
     )
     for name in answer.classes:
-        lead = answer.leading(name)
-        usual = answer.at_usual(name)
+        lead = answer.at_numbers.leading(name)
+        usual = answer.at_numbers.at_usual(name)
         here = usual.number(usual.sm.total.amount) if usual else None
         tiles = _tiles(usual.values) if usual else ""
         cells = ["outside: no tiles fit", theta(answer.classes[name].monomials), "", "", ""]
@@ -225,9 +256,9 @@ def _numbers(answer: Bounds) -> Section:
             cells[-1] = "no tiles fit"
         table.add(name, *cells)
     notes = ["a class is no byte count: it leaves out the constant, and holds for sizes that grow"]
-    if "M" in answer.values:
+    if "M" in answer.at_numbers.values:
         width = answer.request.operand
-        fast = answer.values["M"]
+        fast = answer.at_numbers.values["M"]
         notes.append(f"M = {grouped(fast)} elements of {width.name} ({size(fast * width.width)})")
     for name in answer.classes:
         notes += _factor(answer, name)
@@ -240,14 +271,14 @@ def _tiles(values: Mapping[str, int | Fraction]) -> str:
 
 
 def _leading(answer: Bounds, lead: Lead) -> str:
-    amount = answer.leading_bytes(lead)
+    amount = answer.at_numbers.leading_bytes(lead)
     if lead.constant is None or amount is None:
         return "no constant in closed form"
     return f"{text(lead.constant * lead.monomial)} = {size(amount)}"
 
 
 def _at_best(answer: Bounds, name: str) -> str:
-    made = answer.at_best(name)
+    made = answer.at_numbers.at_best(name)
     if made is None:
         return "" if answer.accounts[name].derivation.schedule.kernels[0].loops else "no tiles"
     amount = made.number(made.sm.total.amount)
@@ -256,18 +287,18 @@ def _at_best(answer: Bounds, name: str) -> str:
 
 def _factor(answer: Bounds, name: str) -> list[str]:
     """How far the bytes are from the compulsory ones, and from the best tiles."""
-    usual = answer.at_usual(name)
+    usual = answer.at_numbers.at_usual(name)
     if usual is None:
         return []
     here, least = usual.number(usual.sm.total.amount), usual.number(usual.compulsory.total.amount)
     if here is None or least is None:
         return []
     words = f"{name}: {significant(Fraction(here) / least)}x the compulsory {size(least)}"
-    made = answer.at_best(name)
+    made = answer.at_numbers.at_best(name)
     if made is not None and (best := made.number(made.sm.total.amount)):
         words += f", {significant(Fraction(here) / best)}x its best tiles"
-    held = answer.held(usual)
-    fast = answer.values.get("M")
+    held = answer.at_numbers.held(usual)
+    fast = answer.at_numbers.values.get("M")
     if held is not None and fast is not None:
         words += f"; its tiles fill {significant(Fraction(100 * held) / fast, 3)} % of M"
     return [words]

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from derive.buffers import working_set
-from derive.errors import DomainError, InfeasibleError, PreconditionError, UnboundError
-from derive.exact import Number, holds, value
+from derive.errors import DomainError, PreconditionError
 from derive.flops import is_contraction
 from derive.growth import Growth, Lead, Regime, growth, regimes
 from derive.growth.cited import cited_bounds
 from derive.growth.classes import problems
 from derive.growth.cone import Cone
+from derive.growth.levels import Nested, nested
 from derive.growth.lower import Bound, compulsory_bounds, contraction_bounds
-from derive.growth.optimum import Best, best, best_numerically
+from derive.growth.optimum import Best, best
 from derive.growth.parameters import Condition, Parameters, exponents_of
 from derive.growth.posynomial import Facts
 from derive.growth.program import region_of
 from derive.growth.regimes import Rival, winners
 from derive.growth.workspace import workspace
-from derive.symbols import M
+from derive.symbols import M_L2, M, M_reg
+from outputs.bounds_at_numbers import AtNumbers
+from outputs.crossing import Equality, equal_where
 from outputs.deduction import Options, account
 from outputs.explanation import Explanation
 from rules.derivations import names, plan
 
 if TYPE_CHECKING:
-    from derive.schedule import Kernel, Schedule
+    from derive.schedule import Kernel
     from hardware.machine import Machine
     from outputs.account import Account
     from outputs.request import Request
@@ -248,43 +248,6 @@ class Bounds:
                     found.append(Gap(lead, shared, bound, self.parameters.monomial(above), below))
         return tuple(g for n, g in enumerate(found) if not any(_says_more(o, g) for o in found[:n] + found[n + 1 :]))
 
-    # --- numbers ------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def values(self) -> dict[str, Number]:
-        """Numbers by name: those given, the machine's M, and N where both lengths are one."""
-        made = account(self.request, next(iter(self.accounts)), self.machine, self.options, fit=False)
-        found = dict(made.values)
-        if self.alike and "N_k" in found:
-            found["N"] = found["N_k"]
-        return found
-
-    def number(self, amount: sp.Basic) -> Number | None:
-        """The exact value of *amount*, or ``None`` while one of its symbols has none."""
-        try:
-            return value(amount, self.values)
-        except UnboundError:
-            return None
-
-    def leading(self, name: str) -> Lead | None:
-        """The monomial whose region the numbers lie in."""
-        for lead in self.classes[name].leads:
-            conditions = [self.parameters.condition(f) for f in lead.region.facets]
-            try:
-                if all(holds(small <= big, self.values) for small, big in conditions):
-                    return lead
-            except UnboundError:
-                return None
-        return None
-
-    def leading_bytes(self, lead: Lead | None) -> int | None:
-        """The leading term at its constant and the best tiles, in whole bytes of the operands' type, rounded down."""
-        if lead is None or lead.constant is None or any(s.name not in self.values for s in lead.monomial.free_symbols):
-            return None
-        bound = {s: sp.Rational(Fraction(self.values[s.name])) for s in lead.monomial.free_symbols}
-        width = sp.Rational(Fraction(self.request.operand.width))
-        return int(sp.floor((lead.constant * lead.monomial * width).subs(bound)))
-
     def optima(self, name: str) -> dict[Kernel, Best]:
         """The best real tiles of each kernel in closed form, where there is one."""
         found = {}
@@ -294,62 +257,31 @@ class Bounds:
                 found[kernel] = closed
         return found
 
-    def best_tiles(self, name: str) -> dict[str, int] | None:
-        """Whole tiles next below the best real ones at the numbers; ``None`` while a number is missing or none fit.
+    @cached_property
+    def levels(self) -> dict[str, Nested]:
+        """The schedules with one tiled kernel at every boundary: registers, shared memory, L2."""
+        found = {}
+        for name in self.classes:
+            made = nested(self.accounts[name].derivation.schedule, (M_reg, M, M_L2), self.alike, self.where)
+            if made is not None:
+                found[name] = made
+        return found
 
-        Kernels share no tiles here: of several tiled kernels the first decides.
-        """
-        found = problems(self.accounts[name].derivation.schedule, self.alike, self.where)
-        if len(found) != 1:
-            return None
-        (problem,) = found.values()
-        try:
-            closed = best(problem)
-            if closed is not None:
-                tiles = {t.name: self._root(e) for t, e in closed.tiles.items()}
-                if all(
-                    n <= value(problem.extents[t], self.values)
-                    for t, n in zip(closed.tiles, tiles.values(), strict=True)
-                ):
-                    return {n: max(1, t) for n, t in tiles.items()} if min(tiles.values()) >= 1 else None
-            numbers = {n: float(v) for n, v in self.values.items()}
-            return {t.name: int(x * (1 + 1e-9)) for t, x in best_numerically(problem, numbers).items()}
-        except (UnboundError, DomainError, KeyError):
-            return None
+    @cached_property
+    def equalities(self) -> dict[tuple[str, str], Equality]:
+        """Where a schedule that chooses tiles and one that is granted its operands move alike, in their leading terms."""
+        found = {}
+        for tiled in (n for n in self.classes if not self.granted(n)):
+            for granted in (n for n in self.classes if self.granted(n)):
+                equality = equal_where(self.accounts[tiled], self.accounts[granted], self.alike)
+                if equality is not None:
+                    found[tiled, granted] = equality
+        return found
 
-    def _root(self, tile: sp.Expr) -> int:
-        """The whole part of *tile* at the numbers."""
-        bound = {s: sp.Rational(Fraction(self.values[s.name])) for s in tile.free_symbols if s.name in self.values}
-        if len(bound) < len(tile.free_symbols):
-            raise UnboundError(f"{tile} has symbols without a value")
-        return int(sp.floor(tile.subs(bound)))
-
-    def at_best(self, name: str) -> Account | None:
-        """The schedule with its best whole tiles."""
-        tiles = self.best_tiles(name)
-        if tiles is None or "M" not in self.values:
-            return None
-        request = replace(self.request, numbers={**self.request.numbers, **tiles})
-        return account(request, name, self.machine, self.options, fit=False)
-
-    def at_usual(self, name: str) -> Account | None:
-        """The schedule with the tiles given, or its usual ones; ``None`` when they fit neither way.
-
-        Raises:
-            InfeasibleError: it was asked for by name and does not fit.
-        """
-        try:
-            return account(self.request, name, self.machine, self.options)
-        except InfeasibleError:
-            if self.asked:
-                raise
-            return None
-
-    def held(self, made: Account) -> Number | None:
-        """Elements that the largest CTA of *made* holds at once."""
-        schedule: Schedule = made.derivation.schedule
-        sizes = [made.number(working_set(schedule, k).amount) for k in schedule.kernels if k.loops]
-        return max((s for s in sizes if s is not None), default=None)
+    @cached_property
+    def at_numbers(self) -> AtNumbers:
+        """What the given numbers make of it."""
+        return AtNumbers(self)
 
     def workspace(self, name: str) -> tuple[sp.Expr, ...]:
         """The class of the memory that a schedule needs beside its inputs and outputs; empty when it needs none."""

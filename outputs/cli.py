@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from derive.errors import DeriveError, nearest
+from outputs.bound_command import bound_command
 
 if TYPE_CHECKING:
     from outputs.explanation import Explanation
@@ -121,15 +122,6 @@ KEY=VALUE sets a symbol; one left out stays symbolic:
 """
 
 
-_BOUND_HELP = """\b
-Examples:
-  derive bound mha                            classes, regimes and lower bounds in symbols
-  derive bound mha --where 'd <= N'           the table a paper prints
-  derive bound mha N=8192 d=128 --on h100-sxm which regime these numbers are in, and bytes
-  derive bound gqa hk=? h=? B=?               with heads and batch left open
-"""
-
-
 @main.command(epilog=_KEYS_HELP)
 @_question
 @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
@@ -194,37 +186,6 @@ def _answer(
     answer = Explanation(request, names, found, options)
     _ = answer.accounts  # so that bad input is found before anything is printed
     return answer
-
-
-@main.command(epilog=_BOUND_HELP)
-@click.argument("variant")
-@click.argument("symbols", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--schedule", help="Schedules, separated by commas; all that apply unless named.")
-@click.option("--on", "machine", help="Machine whose shared memory is M (see `derive machines`).")
-@click.option("--where", multiple=True, metavar="REGIME", help="Assume a regime, such as 'd <= N'; may be repeated.")
-@click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
-@click.option("-o", "output", type=click.Path(dir_okay=False), help="Write a LaTeX document (FILE.tex) instead.")
-def bound(json_: bool, output: str | None, **question: Any) -> None:
-    """How VARIANT's traffic must grow: Theta classes with certificates, the best schedule by regime, lower bounds."""
-    from outputs.bound_command import answer_bound
-
-    if output is not None and Path(output).suffix != ".tex":
-        raise click.BadParameter(f"-o {output}: only FILE.tex is written; use --json for data")
-    answer = answer_bound(**question)
-    if output is not None:
-        from outputs.bound_latex import document
-
-        _write(Path(output), document(answer))
-    elif json_:
-        import json
-
-        from outputs.bound_json import as_json
-
-        click.echo(json.dumps(as_json(answer), indent=1))
-    else:
-        from outputs.bound_text import sections
-
-        _show(sections(answer))
 
 
 @main.command()
@@ -346,6 +307,8 @@ def _write(path: Path, content: str) -> None:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {path}", err=True)
 
+
+main.add_command(bound_command(_show, _write))
 
 if __name__ == "__main__":
     main()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from outputs.explanation import Explanation
 
 _RELATIONS = {"<=": r"\le", "<": "<", "==": "=", "!=": r"\ne"}
-_UPRIGHT = frozenset({"L2", "kv", "acc"})
+_UPRIGHT = frozenset({"L2", "kv", "acc", "reg"})
 
 
 class HousePrinter(LatexPrinter):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from derive.growth import Growth
 from derive.symbols import M
 
 ORDER = (
-    "B", "h", "h_k", "N", "N_q", "N_k", "C", "B_r", "B_c", "B_d", "M", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l", "b_acc",
+    "B", "h", "h_k", "N", "N_q", "N_k", "C", "B_r", "B_c", "B_d", "M_reg", "M", "M_L2", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l", "b_acc",
     "n_L2", "C_L2",
 )  # fmt: skip
 """Factors print in this order; what is not named here comes last, by name."""

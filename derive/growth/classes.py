@@ -10,25 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 
 import sympy as sp
 
-from derive.buffers import working_set
-from derive.coverage import coverage
-from derive.errors import DomainError
 from derive.growth.cone import Cone
-from derive.growth.constants import best_constant, constant_at
+from derive.growth.count import Count
 from derive.growth.dominance import Dominated, dominated
-from derive.growth.linear import Infeasible, Vector, dot
+from derive.growth.linear import Vector
 from derive.growth.optimum import Problem
-from derive.growth.parameters import Condition, Parameters, exponents_of, split
-from derive.growth.posynomial import Facts, Term, above, below, smooth
-from derive.growth.program import Envelope, Piece, Program, Row, envelope, leading, region_of
-from derive.growth.tile_bounds import TileBounds
-from derive.schedule import Kernel, Loop, Schedule
+from derive.growth.parameters import Condition, Parameters, exponents_of
+from derive.growth.program import Envelope, Piece, leading, region_of
+from derive.schedule import Kernel, Schedule
 from derive.symbols import M
-from derive.traffic import traffic_under
 
 
 @dataclass(frozen=True)
@@ -115,7 +108,7 @@ def growth(
             which no tiles fit.
     """
     alike, where = alike or {}, tuple(where)
-    counts = [_Count(schedule, kernel, alike, where) for kernel in schedule.kernels]
+    counts = [Count(schedule, kernel, alike, where) for kernel in schedule.kernels]
     parameters = Parameters.of((*(e for c in counts for e in c.expressions), M, *also), ())
     parameters = Parameters(tuple(s for s in parameters.symbols if not any(s in c.extents for c in counts)))
     region = region_of(parameters, where)
@@ -136,7 +129,7 @@ def problems(
     """
     found = {}
     for kernel in schedule.kernels:
-        count = _Count(schedule, kernel, alike or {}, tuple(where))
+        count = Count(schedule, kernel, alike or {}, tuple(where))
         if count.extents and not count.is_masked:
             found[kernel] = count.problem()
     return found
@@ -145,7 +138,7 @@ def problems(
 def _joined(
     parameters: Parameters,
     region: Cone,
-    counts: list[_Count],
+    counts: list[Count],
     found: list[Envelope],
     published: Mapping[sp.Symbol, sp.Expr],
 ) -> Growth:
@@ -179,175 +172,6 @@ def _total(constants: Iterable[sp.Expr | None]) -> sp.Expr | None:
     found = list(constants)
     known = [c for c in found if c is not None]
     return sp.Add(*known) or None if len(known) == len(found) else None
-
-
-class _Count:
-    """The traffic of one kernel between two sums of monomials, and its limits."""
-
-    def __init__(
-        self, schedule: Schedule, kernel: Kernel, alike: Mapping[sp.Symbol, sp.Expr], where: tuple[Condition, ...]
-    ) -> None:
-        self.schedule, self.kernel, self.alike, self.where = schedule, kernel, dict(alike), where
-        loops = [loop for loop in kernel.loops if loop.tile.free_symbols]
-        self.extents = {s: loop.extent.xreplace(self.alike) for loop in loops for s in loop.tile.free_symbols}
-        self.footprint = working_set(schedule, kernel).amount.xreplace(self.alike) if loops else sp.Integer(0)
-
-    def problem(self) -> Problem:
-        """What its tiles minimise."""
-        amount = self._amount(self.kernel, up=False)
-        _, terms = self._smooth(Parameters.of((amount, self.footprint)))
-        monomials = (t.coefficient * sp.Mul(*(s ** sp.Rational(e) for s, e in t.exponents.items())) for t in terms)
-        return Problem(sp.Add(*monomials), self.footprint, self.extents)
-
-    @property
-    def is_masked(self) -> bool:
-        """Whether its count has sums over the tiles that a mask leaves."""
-        return self.kernel.skips_masked and coverage(self.schedule.graph.mask, self.kernel.loops) is not None
-
-    @property
-    def expressions(self) -> tuple[sp.Expr, ...]:
-        """Everything whose symbols it depends on."""
-        sizes = [t.size.xreplace(self.alike) for t in self.schedule.tensors_of(self.kernel)]
-        return (*sizes, self.footprint, *self.extents.values())
-
-    def envelope(self, parameters: Parameters, region: Cone) -> Envelope:
-        """Its class, which both bounds must have; and no tile as large as its extent may do better."""
-        up, low = (self._program(parameters, self.kernel, up=up) for up in (True, False))
-        found = envelope(up, region)
-        if {(r.tiles, r.form) for r in up.traffic} != {(r.tiles, r.form) for r in low.traffic}:
-            other = envelope(low, region)
-            if {p.form for p in other.pieces} != {p.form for p in found.pieces}:
-                raise DomainError(
-                    f"kernel {self.kernel.name} moves O({_sum(parameters, found)}) and Omega({_sum(parameters, other)}): "
-                    "the bounds on its sums do not meet"
-                )
-        for kernel in self._single_trips():
-            other = envelope(self._program(parameters, kernel, up=True), region)
-            if _improves(other, found):
-                raise DomainError(
-                    f"kernel {self.kernel.name} moves less where {kernel.nest}, which is a regime of its own: "
-                    f"Theta({_sum(parameters, other)})"
-                )
-        return found
-
-    def constant(self, parameters: Parameters, form: Vector, cell: Cone) -> sp.Expr | None:
-        """What stands in front of the monomial *form* in this kernel's count at its best tiles; 0 where it moves less."""
-        try:
-            facts, terms = self._smooth(parameters)
-        except DomainError:  # an extreme without one winner throughout
-            return None
-        program = self._program(parameters, self.kernel, up=True)
-        answer = program.solved(cell.middle)
-        at = [Fraction(x) for x in cell.middle]
-        if isinstance(answer, Infeasible) or dot(answer.value, at) < dot(form, at):
-            return sp.Integer(0)
-        sizes = program.inside(cell.middle)
-        extents = {t: exponents_of(e) for t, e in self.extents.items()}
-        if self.is_masked and any(dot(parameters.form(e), at) == sizes[t] for t, e in extents.items()):
-            return None  # the sums over a mask's tiles tend to its pairs only while tiles are small against it
-        held = smooth(self.footprint, facts) if self.footprint != 0 else []
-        return best_constant(parameters, form, cell.middle, sizes, extents, terms, held)
-
-    def constant_at(
-        self, parameters: Parameters, form: Vector, cell: Cone, tiles: Mapping[sp.Symbol, sp.Expr]
-    ) -> sp.Expr | None:
-        """The same at given *tiles*, written in the parameters; roundings are dropped."""
-        try:
-            _, terms = self._smooth(parameters)
-        except DomainError:
-            return None
-        plain = {
-            t: _unrounded(e.xreplace(self.alike)) for t, e in tiles.items() if e.free_symbols and t in self.extents
-        }
-        at = [Fraction(x) for x in cell.middle]
-        for term in terms:
-            for tile in (t for t in term.exponents if t in self.extents):
-                if tile not in plain:
-                    return None
-                exponents = split(plain[tile])[1]
-                if dot(parameters.form(exponents), at) >= dot(parameters.form(exponents_of(self.extents[tile])), at):
-                    return None  # in this region the paper's tile is as large as the whole extent
-        return constant_at(exponents_of(parameters.monomial(form)), plain, terms)
-
-    def _smooth(self, parameters: Parameters) -> tuple[Facts, list[Term]]:
-        amount = self._amount(self.kernel, up=False)
-        facts = Facts.of(
-            (amount, self.footprint, *parameters.symbols), (*self.extents.items(), *self.where), parameters.shares
-        )
-        return facts, smooth(amount, facts)
-
-    def _single_trips(self) -> list[Kernel]:
-        """The kernel with one trip of some sequential loops, where that changes what stays on chip."""
-        loops = [loop for loop in self.kernel.sequential if loop.tile.free_symbols]
-        if not self._amount(self.kernel, up=True).has(sp.Piecewise):
-            return []
-        chosen = [subset for n in range(1, len(loops) + 1) for subset in combinations(loops, n)]
-        return [
-            self.kernel.with_(
-                loops=tuple(Loop(x.indices, x.extent, x.grid) if x in c else x for x in self.kernel.loops)
-            )
-            for c in chosen
-        ]
-
-    def _amount(self, kernel: Kernel, *, up: bool) -> sp.Expr:
-        """Elements that *kernel* moves, sums over a mask's tiles replaced by their bounds."""
-        schedule = self.schedule if kernel is self.kernel else self.schedule.replace((self.kernel,), kernel)
-        met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
-        bounds = None if met is None else TileBounds(met, up)
-        return traffic_under(schedule, kernel, bounds).total.amount.xreplace(self.alike)  # type: ignore[arg-type]
-
-    def _program(self, parameters: Parameters, kernel: Kernel, *, up: bool) -> Program:
-        amount = self._amount(kernel, up=up)
-        extents = {t: e for t, e in self.extents.items() if any(t in x.tile.free_symbols for x in kernel.loops)}
-        facts = Facts.of(
-            (amount, self.footprint, *parameters.symbols), (*extents.items(), *self.where), parameters.shares
-        )
-        replaced = {x.tile: x.extent.xreplace(self.alike) for x in self.kernel.loops if x not in kernel.loops}
-        held = below(sp.expand(self.footprint.xreplace(replaced)), facts) if self.footprint != 0 else []
-        terms = (above if up else below)(amount, facts)
-        empty = Program(parameters, tuple(extents), (), (), ())
-        sizes = [exponents_of(e) for e in extents.values()]
-        limits = [
-            empty.row(f"{_written(t)} <= M", {**t.exponents, M: t.exponents.get(M, 0) - Fraction(1)}) for t in held
-        ]
-        for tile, size in zip(extents, sizes, strict=True):
-            ratio = {tile: Fraction(1), **{s: -x for s, x in size.items()}}
-            limits.append(empty.row(f"{tile} <= {extents[tile]}", ratio))
-        return Program(
-            parameters,
-            tuple(extents),
-            tuple(parameters.form(size) for size in sizes),
-            _distinct(empty.row(_written(t), t.exponents) for t in terms),
-            _distinct(limits),
-        )
-
-
-def _distinct(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """Each monomial once."""
-    return tuple({(row.tiles, row.form): row for row in rows}.values())
-
-
-def _unrounded(tile: sp.Expr) -> sp.Expr:
-    return tile.replace(lambda e: isinstance(e, sp.ceiling), lambda e: e.args[0])
-
-
-def _written(term: Term) -> str:
-    return str(sp.Mul(*(s ** sp.Rational(x) for s, x in term.exponents.items())))
-
-
-def _sum(parameters: Parameters, found: Envelope) -> str:
-    return " + ".join(str(parameters.monomial(p.form)) for p in found.pieces)
-
-
-def _improves(other: Envelope, found: Envelope) -> bool:
-    """Whether *other* is smaller than *found* along a whole part of the region."""
-    for piece in found.pieces:
-        cell = piece.cell.cut_all(other.region.normals)
-        for rival in other.pieces:
-            part = cell.cut_all(rival.cell.normals).cut([x - y for x, y in zip(piece.form, rival.form, strict=True)])
-            if part.has_interior and rival.form != piece.form:
-                return True
-    return False
 
 
 def _degree(monomial: sp.Expr) -> tuple[Fraction, int, str]:
