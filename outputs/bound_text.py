@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from outputs.quantities import grouped, significant, size
 if TYPE_CHECKING:
     from derive.growth import Lead
     from derive.growth.dominance import Dominated
+    from outputs.account import Account
     from outputs.bounds import Bounds
 
 _WRITTEN = 4
@@ -216,7 +217,7 @@ def _levels(answer: Bounds) -> Section:
         word = "one nested choice of tiles reaches all of them" if nested.together else "no one choice reaches them all"
         notes.append(f"{name}: {word}, each level's tile inside the next one's")
     notes.append(
-        "M_reg <= M <= M_L2: registers, shared memory, L2, in elements; each boundary runs the nest with its own tiles"
+        "M_reg <= M <= M_L2: registers, shared memory, L2, in elements; each boundary runs the nest in its own tiles"
     )
     return Section("at every boundary", table, notes)
 
@@ -229,7 +230,7 @@ def _crossings(answer: Bounds) -> Section:
     for (tiled, granted), (length, first) in answer.at_numbers.crossings.items():
         before, after = (tiled, granted) if first else (granted, tiled)
         lines.append(
-            f"exactly, at these tiles: {before} moves no more SM-side up to N = {grouped(length - 1)}, then {after} less"
+            f"exactly, at these tiles: {before} moves no more up to N = {grouped(length - 1)}, then {after} less"
         )
     return Section(
         "where tiled and granted schedules move alike (leading terms in N, SM-side elements)", lines or ["nowhere"]
@@ -245,8 +246,14 @@ def _numbers(answer: Bounds) -> Section:
         lead = answer.at_numbers.leading(name)
         usual = answer.at_numbers.at_usual(name)
         here = usual.number(usual.sm.total.amount) if usual else None
-        tiles = _tiles(usual.values) if usual else ""
-        cells = ["outside: no tiles fit", theta(answer.classes[name].monomials), "", "", ""]
+        tiles = _tiles(usual) if usual else ""
+        cells = [
+            "no tiles fit" if "M" in answer.at_numbers.values else "M is not given",
+            theta(answer.classes[name].monomials),
+            "",
+            "",
+            "",
+        ]
         if lead is not None:
             region = chain(answer.classes[name].parameters.condition(f) for f in lead.region.facets)
             cells = [region, theta([lead.monomial]), _leading(answer, lead), _at_best(answer, name), ""]
@@ -256,6 +263,8 @@ def _numbers(answer: Bounds) -> Section:
             cells[-1] = "no tiles fit"
         table.add(name, *cells)
     notes = ["a class is no byte count: it leaves out the constant, and holds for sizes that grow"]
+    if "M" not in answer.at_numbers.values:
+        notes.append("give M in elements, or a machine with --on, to say which regime these numbers are in")
     if "M" in answer.at_numbers.values:
         width = answer.request.operand
         fast = answer.at_numbers.values["M"]
@@ -265,9 +274,11 @@ def _numbers(answer: Bounds) -> Section:
     return Section("at these numbers", table, notes)
 
 
-def _tiles(values: Mapping[str, int | Fraction]) -> str:
-    found = [f"{n}={values[n]}" for n in ("B_r", "B_c", "B_d") if n in values]
-    return f" ({', '.join(found)})" if found else ""
+def _tiles(made: Account) -> str:
+    """The tiles that stand in its loops."""
+    loops = {x.tile for k in made.derivation.schedule.kernels for x in k.loops if x.tile.is_Symbol}
+    known = sorted((t.name for t in loops if t.name in made.values), key=("B_r", "B_c", "B_d").index)
+    return f" ({', '.join(f'{name}={made.values[name]}' for name in known)})" if known else ""
 
 
 def _leading(answer: Bounds, lead: Lead) -> str:
@@ -282,7 +293,7 @@ def _at_best(answer: Bounds, name: str) -> str:
     if made is None:
         return "" if answer.accounts[name].derivation.schedule.kernels[0].loops else "no tiles"
     amount = made.number(made.sm.total.amount)
-    return "" if amount is None else f"{size(amount)}{_tiles(made.values)}"
+    return "" if amount is None else f"{size(amount)}{_tiles(made)}"
 
 
 def _factor(answer: Bounds, name: str) -> list[str]:

@@ -16,8 +16,8 @@ from derive.growth import Growth
 from derive.symbols import M
 
 ORDER = (
-    "B", "h", "h_k", "N", "N_q", "N_k", "C", "B_r", "B_c", "B_d", "M_reg", "M", "M_L2", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l", "b_acc",
-    "n_L2", "C_L2",
+    "B", "h", "h_k", "N", "N_q", "N_k", "C", "B_r", "B_c", "B_d", "M_reg", "M", "M_L2", "d", "d_v",
+    "b", "b_kv", "b_s", "b_p", "b_l", "b_acc", "n_L2", "C_L2",
 )  # fmt: skip
 """Factors print in this order; what is not named here comes last, by name."""
 _RANK = {name: n for n, name in enumerate(ORDER)}
