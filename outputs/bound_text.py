@@ -227,11 +227,11 @@ def _crossings(answer: Bounds) -> Section:
     for (tiled, granted), equality in answer.equalities.items():
         left, right = text(equality.left), text(equality.right)
         lines.append(f"{tiled} and {granted}: equal where {left} = {right}; {tiled} moves less while {left} < {right}")
-    for (tiled, granted), (length, first) in answer.at_numbers.crossings.items():
-        before, after = (tiled, granted) if first else (granted, tiled)
-        lines.append(
-            f"exactly, at these tiles: {before} moves no more up to N = {grouped(length - 1)}, then {after} less"
-        )
+    for (tiled, granted), change in answer.at_numbers.crossings.items():
+        orders = (tiled, granted) if change.first_leads else (granted, tiled)
+        parts = [f"{orders[n % 2]} up to N = {grouped(end - 1)}" for n, end in enumerate(change.lengths)]
+        parts.append(f"{orders[len(change.lengths) % 2]} from there on")
+        lines.append(f"{tiled} or {granted}, at these tiles, exactly: less is moved by {', then by '.join(parts)}")
     return Section(
         "where tiled and granted schedules move alike (leading terms in N, SM-side elements)", lines or ["nowhere"]
     )

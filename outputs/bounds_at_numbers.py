@@ -14,7 +14,7 @@ from derive.errors import DomainError, InfeasibleError, UnboundError
 from derive.exact import Number, holds, value
 from derive.growth.classes import problems
 from derive.growth.optimum import best, best_numerically
-from outputs.crossing import changes_at, count_at
+from outputs.crossing import Changes, changes, count_at
 from outputs.deduction import account
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ class AtNumbers:
         return max((s for s in sizes if s is not None), default=None)
 
     @cached_property
-    def crossings(self) -> dict[tuple[str, str], tuple[int, bool]]:
-        """The length from which the other of two schedules moves fewer SM-side bytes, at the tiles and sizes given."""
+    def crossings(self) -> dict[tuple[str, str], Changes]:
+        """The lengths at which another of two schedules moves fewer SM-side bytes, at the tiles and sizes given."""
         found = {}
         names = ("N_q", "N_k") if self.of.alike else ("N_k",)
         for pair in self.of.equalities:
@@ -138,7 +138,7 @@ class AtNumbers:
             if any(m is None or m.number(m.sm.total.amount) is None for m in made):
                 continue
             counts = [count_at(m, m.sm.total.amount, names) for m in made if m is not None]
-            change = changes_at(counts[0], counts[1])
+            change = changes(counts[0], counts[1])
             if change is not None:
                 found[pair] = change
         return found

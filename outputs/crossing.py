@@ -71,28 +71,47 @@ def _leading(amount: sp.Expr, alike: Mapping[sp.Symbol, sp.Expr], made: Account)
     return None if any(split(t)[0] <= 0 for t in sp.Add.make_args(top)) else top
 
 
-def changes_at(
-    first: Callable[[int], Number | None], second: Callable[[int], Number | None], longest: int = LONGEST
-) -> tuple[int, bool] | None:
-    """The first length at which another of two counts is the smaller one, and whether it is the first that is smaller before.
+@dataclass(frozen=True)
+class Changes:
+    """How the order of two counts changes with the length.
 
-    Lengths are tried in powers of two, then halved down to the length; ``None`` where the order never changes, or a count
-    has no value.
+    Attributes:
+        first_leads: whether the first one is at most the second at length 1.
+        lengths: the first length of each new order.
+    """
+
+    first_leads: bool
+    lengths: tuple[int, ...]
+
+
+def changes(
+    first: Callable[[int], Number | None], second: Callable[[int], Number | None], longest: int = LONGEST
+) -> Changes | None:
+    """Where the order of two counts changes: looked for between powers of two, then halved down to the length.
+
+    ``None`` where it never does, or a count has no value. A change and its reversal between two neighbouring powers of two
+    are not seen.
     """
 
     def order(length: int) -> bool | None:
         a, b = first(length), second(length)
         return None if a is None or b is None else a <= b
 
-    before, length = order(1), 2
+    start = before = order(1)
+    found: list[int] = []
+    length = 2
     while before is not None and length <= longest:
         after = order(length)
         if after is None:
             return None
         if after != before:
-            return last_that_holds(lambda n: order(n) == before, length // 2, length) + 1, before
-        length *= 2
-    return None
+            found.append(_first_change(order, before, length))
+        before, length = after, 2 * length
+    return Changes(start, tuple(found)) if found and start is not None else None
+
+
+def _first_change(order: Callable[[int], bool | None], before: bool, length: int) -> int:
+    return last_that_holds(lambda n: order(n) == before, length // 2, length) + 1
 
 
 def count_at(made: Account, amount: sp.Expr, names: tuple[str, ...]) -> Callable[[int], Number | None]:

@@ -26,6 +26,10 @@ from derive.errors import DomainError
 from derive.growth.parameters import split
 from derive.symbols import M
 
+_NO_DESCENT = 8
+"""SLSQP found no direction that descends: at an optimum to within rounding, when the constraint holds."""
+_SLACK = 1e-8
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -137,9 +141,10 @@ def best_numerically(problem: Problem, numbers: Mapping[str, float]) -> dict[sp.
         bounds=[(0.0, t) for t in top],
         constraints={"type": "ineq", "fun": lambda x: -held(x)[0], "jac": lambda x: [-g for g in held(x)[1]]},
         method="SLSQP",
-        options={"ftol": 1e-12, "maxiter": 500},
+        options={"ftol": 1e-10, "maxiter": 500},
     )
-    if not found.success:
+    at_the_optimum = found.status == _NO_DESCENT and held(found.x)[0] <= _SLACK
+    if not (found.success or at_the_optimum):
         raise DomainError(f"the solver found no best tiles: {found.message}")
     return {t: exp(x) for t, x in zip(tiles, found.x, strict=True)}
 

@@ -1,0 +1,1 @@
+"""Growth classes: linear programs in logarithms, their regions and their certificates."""

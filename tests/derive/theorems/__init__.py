@@ -1,0 +1,1 @@
+"""Published lower bounds as data."""

@@ -1,0 +1,165 @@
+"""``derive bound``: its schema over variants, what is printed, its LaTeX, and bad input in one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from derive.growth.reading import read_condition, read_monomial
+from tests.outputs.command import derive
+
+VALIDATOR = jsonschema.Draft202012Validator(
+    json.loads((files("outputs") / "schema" / "bound.json").read_text(encoding="utf-8"))
+)
+
+
+@cache
+def bound(*words: str) -> Any:
+    """The object for a question; tests must leave it as it is."""
+    answer = derive("bound", *words, "--json")
+    assert (answer.code, answer.err) == (0, ""), answer.err
+    return answer.json
+
+
+QUESTIONS = {
+    "closed": ("mha",),
+    "numbers": ("mha", "N=8192", "d=128", "--on", "h100-sxm"),
+    "heads": ("gqa", "h=?", "hk=?", "B=?"),
+    "widths": ("mha", "d=?", "dv=?", "scores=fp32", "--schedule", "flash2,naive"),
+    "causal": ("mha", "mask=causal"),
+    "decode": ("decode",),
+    "cross": ("cross", "--where", "Nq <= Nk"),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_answer_has_the_schema_and_reads_back(question: str) -> None:
+    """No unknown key; every class, regime and bound is a monomial that the reader takes."""
+    found = bound(*QUESTIONS[question])
+    VALIDATOR.validate(found)
+    for schedule in found["schedules"].values():
+        for monomial in schedule["theta"]:
+            assert read_monomial(monomial) is not None
+        for lead in schedule["leads"]:
+            assert not lead["regime"] or [c for part in lead["regime"].split(" and ") for c in read_condition(part)]
+    for each in found["lower_bounds"]:
+        assert each["status"] == "derived" or each["source"]
+        assert each["status"] == "cited" or each["constant"]
+
+
+def test_the_best_schedule_by_regime_is_what_the_paper_proves() -> None:
+    """Saha & Ye 2024, arXiv:2402.07443, theorem 3.1: N^2 d/sqrt(M) up to M = d^2, N^2 d^2/M up to N d, then N d."""
+    found = {r["theta"]: (r["regime"], r["schedule"]) for r in bound("mha", "--where", "d <= N")["best"]}
+    assert found == {
+        "N**2*d/sqrt(M)": ("M <= d**2", "square"),
+        "N**2*d**2/M": ("d**2 <= M <= N*d", "flash1"),
+        "N*d": ("N*d <= M", "flash1"),
+    }
+
+
+@pytest.mark.parametrize("question", ["closed", "heads"])
+def test_no_schedule_that_fits_is_below_a_lower_bound(question: str) -> None:
+    """Only a schedule that is granted its operands may claim less, and then the answer says that it cannot have them."""
+    for schedule in bound(*QUESTIONS[question])["schedules"].values():
+        assert schedule["granted"] or all(gap["attainable"] for gap in schedule["gaps"])
+
+
+def test_flash2_is_tight_where_the_theorem_says() -> None:
+    """For d^2 <= M <= N d; below d^2 a factor d/sqrt(M) is lost."""
+    gaps = {g["regime"]: g for g in bound("mha", "--where", "d <= N")["schedules"]["flash2"]["gaps"]}
+    assert gaps["d**2 <= M <= N*d"]["tight"]
+    (below,) = [g for g in gaps.values() if not g["tight"] and g["monomial"] == "N**2*d**2/M"]
+    assert below["ratio"] == "d/sqrt(M)"
+
+
+def test_numbers_stand_in_columns_of_their_own() -> None:
+    """Class, leading term at its constant, exact bytes at the best tiles, exact bytes at the usual ones."""
+    here = bound(*QUESTIONS["numbers"])["schedules"]["flash2"]["here"]
+    assert here["monomial"] == "N**2*d**2/M"
+    assert here["leading_term_bytes"] == 4 * 8192**2 * 128**2 * 2 // 116_736
+    assert here["these_tiles"] == {"tiles": {"B_r": 128, "B_c": 128}, "sm_bytes": 260 * 2**20}
+    rows = (116_736 - 2 * 128) // (2 * 128 + 3)
+    assert here["best_tiles"] == {"tiles": {"B_r": rows, "B_c": 1}, "sm_bytes": 4 * 2**20 * (1 + -(-8192 // rows))}
+
+
+def test_the_text_says_class_constant_regime_and_bytes() -> None:
+    """What a person at a terminal reads, in one screen or two."""
+    text = derive("bound", "mha", "N=8192", "d=128", "--on", "h100-sxm").out
+    flat = " ".join(text.split())
+    for words in (
+        "Theta(N d + N^2 d^2/M)",
+        "no tiles do better: (N^2 d/B_r) * (B_r d / M) = N^2 d^2/M",
+        "4 N^2 d^2/M at the best tiles",
+        "6 N^2 d^2/M at the best tiles, 12 N^2 d^2/M at the published ones",
+        "equal where d = 2 B_r; flash2 moves less while d < 2 B_r",
+        "M = 116,736 elements of bf16 (228 KiB)",
+        "left out: N^2 d/M <= N^2 d^2/M, since 1 <= d",
+        "a class is no byte count",
+    ):
+        assert words in flat
+    assert not re.search(r"\*\*|Fraction|sqrt\(M\)\*|Symbol", text)
+
+
+def test_tensors_of_several_widths_have_no_leading_term_in_bytes() -> None:
+    """fp32 scores among bf16 operands: elements have no one size."""
+    found = bound("mha", "N=8192", "d=128", "M=116736", "scores=fp32", "--schedule", "naive")
+    assert found["schedules"]["naive"]["here"]["leading_term_bytes"] is None
+    assert found["schedules"]["naive"]["here"]["these_tiles"]["sm_bytes"] == 1032 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ("mha", "--where", "M <= d", "--schedule", "flash2"),
+            "no tiles fit: they need d <= M, which the regime rules out",
+        ),
+        (("mha", "--where", "d^2 <= M", "--where", "M <= d"), "contradicts itself"),
+        (("mha", "--where", "h <= d"), "speaks of h, which the count does not depend on"),
+        (("mha", "--where", "2 d <= M"), "leave constants out"),
+        (("mha", "--where", "d < M"), "is no regime; write monomials joined by <="),
+        (("mha", "--where", "__import__('os') <= M"), "is no monomial"),
+        (("mha", "--schedule", "flsh2"), "did you mean flash2?"),
+        (("mha", "--schedule", ","), "names no schedule"),
+        (("mah",), "did you mean mha?"),
+        (("mha", "-o", "x.pdf"), "only FILE.tex is written"),
+        (("cross", "mask=causal", "--schedule", "flash2"), "give a regime that says which is larger"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: tuple[str, ...], says: str) -> None:
+    """Exit code 2, nothing on stdout."""
+    answer = derive("bound", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error: ")
+    assert answer.err.count("\n") == 1
+    assert says in answer.err
+
+
+def test_the_document_has_every_class_and_compiles(tmp_path: Path) -> None:
+    """Amsmath and booktabs are all it needs; no line sticks out."""
+    target = tmp_path / "bound.tex"
+    answer = derive("bound", "mha", "--where", "d <= N", "-o", str(target))
+    assert answer.code == 0
+    source = target.read_text(encoding="utf-8")
+    assert r"\frac{N^{2} d^{2}}{M}" in source
+    assert r"d \le M \le N d" in source
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    ran = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", target.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-2000:]
+    assert "Overfull" not in ran.stdout
