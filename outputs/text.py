@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from derive.einsum import Map
 from derive.flops import Pipe
 from derive.graph import Graph
 from derive.mask import Mask
@@ -222,7 +221,7 @@ def _why_legal(answer: Explanation) -> Section:
 
 def _passes(step: Step) -> str:
     """How many passes over the keys the cascade needs after an algebra step."""
-    if not isinstance(step.after, Graph) or any(e.map is Map.SOFTMAX for e in step.after.einsums):
+    if not isinstance(step.after, Graph) or any(e.map.is_opaque for e in step.after.einsums):
         return ""
     column = step.after.mask.column if step.after.mask else "k"
     return f"; passes over {column} it needs: {passes(step.after, column)}" if column in step.after.indices else ""
