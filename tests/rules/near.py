@@ -38,18 +38,18 @@ def near_graph(example: Graph, random: Random) -> Graph | None:
 
 def _redrawn(example: Graph, random: Random) -> Graph:
     pool = tuple(example.indices.values())
-    changed = {
-        name: replace(tensor, indices=_indices(tensor, pool, random)) for name, tensor in example.tensors.items()
-    }
-    einsums = [
-        replace(e, output=changed[e.output.name], inputs=tuple(changed[t.name] for t in e.inputs))
-        for e in example.einsums
-    ]
+    tensors = example.tensors | {t.name: t for e in example.given for t in (*e.inputs, e.output)}
+    changed = {name: replace(tensor, indices=_indices(tensor, pool, random)) for name, tensor in tensors.items()}
+
+    def with_changes(e: Einsum) -> Einsum:
+        return replace(e, output=changed[e.output.name], inputs=tuple(changed[t.name] for t in e.inputs))
+
+    einsums = [with_changes(e) for e in example.einsums]
     for number in range(random.choice((0, 0, 1, 2))):
         einsums.append(_reader(f"Y{number}", tuple(changed.values()), random))
     made = [e.output.name for e in einsums]
     outputs = {*example.outputs, *(n for n in made if n.startswith("Y")), *(n for n in made if random.random() < 0.1)}
-    return Graph(tuple(einsums), tuple(n for n in made if n in outputs))
+    return Graph(tuple(einsums), tuple(n for n in made if n in outputs), tuple(map(with_changes, example.given)))
 
 
 def _indices(tensor: Tensor, pool: tuple[Index, ...], random: Random) -> tuple[Index, ...]:
