@@ -14,6 +14,7 @@ from derive.attention import mha
 from derive.backward import backward
 from derive.exact import value
 from derive.footprint import memory_peak
+from derive.symbols import N_k, N_q
 from derive.traffic import traffic
 from outputs.account import Account
 from rules.derivations import plan
@@ -98,6 +99,15 @@ def test_theorem_5_keys_move_once_and_queries_once_a_key_tile() -> None:
     tensor, passes = 2 * MiB, -(-8192 // int(found.values["B_c"]))
     assert all(moved(found, found.sm, name) == tensor for name in ("K", "V", "dK", "dV"))
     assert all(moved(found, found.sm, name) == passes * tensor for name in ("Q", "O", "dO"))
+
+
+def test_theorem_5_s_growth_classes() -> None:
+    """Theta(N d + N^2) for the standard backward pass, Theta(N^2 d^2 / M) for d <= M <= N d for Algorithm 4 (Theta + N d)."""
+    alike = {N_q: N_k}
+    found = {name: ask("mha-backward", name, on=None).growth(alike) for name in ("naive-backward", "flash1-backward")}
+    classes = {name: {str(m) for m in growth.monomials} for name, growth in found.items() if growth}
+    assert classes["naive-backward"] == {"N_k*d", "N_k**2"}
+    assert classes["flash1-backward"] == {"N_k*d", "N_k**2*d**2/M"}
 
 
 FIG_2 = "N=1024 d=64 h=16 B=64 dtype=fp16 acc=fp16 stats=fp32"
