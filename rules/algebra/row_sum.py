@@ -3,7 +3,7 @@ r"""Take the row sum of the softmax's gradient from the output instead of from N
     sum_k P[q,k] dP[q,k]  =  sum_e dO[q,e] O[q,e],    where dP[q,k] = sum_e dO[q,e] V[k,e],  O[q,e] = sum_k P[q,k] V[k,e]
 
 Precondition  the row sum runs over all that O's contraction runs over, which dO does not carry; P does not carry what dP's
-              contraction runs over; all three run over the same pairs.
+              contraction runs over; all three run over the same pairs; O is at hand.
 Proof         exchange the sums: sum_k P sum_e dO V = sum_e dO sum_k P V.
 Effect        2 N_q N_k operations become 2 N_q d_v, and D is known before the keys are run over: one pass over k, not two.
               O is read.
@@ -80,8 +80,20 @@ def _same_pairs(graph: Graph, match: Match) -> bool:
     return len({e.domain for e in match}) == 1
 
 
+def _output_is_at_hand(graph: Graph, match: Match) -> bool:
+    before = graph.einsums[: graph.einsums.index(match[0])]
+    name = match[2].output.name
+    return name not in graph.producers or any(e.output.name == name for e in before)
+
+
 def _graph(
-    *, gradient: str = "qe", p: str = "qk", row: str = "q", mask: Mask | None = None, by_column: bool = False
+    *,
+    gradient: str = "qe",
+    p: str = "qk",
+    row: str = "q",
+    mask: Mask | None = None,
+    by_column: bool = False,
+    late: bool = False,
 ) -> Graph:
     """D = rowsum(P dP) after a forward pass O = P V; the flags break one clause each."""
     known = {"q": Index("q", N_q), "k": Index("k", N_k), "e": Index("e", d_v)}
@@ -97,6 +109,8 @@ def _graph(
         Einsum(total, (probabilities, dp), Map.MUL, Reduce.SUM),
         Einsum(tensor("Z", "qk"), (dp, total), Map.SUB),
     )
+    if late:
+        return Graph((*einsums, *given), ("Z", "O"), given)
     return Graph(einsums, ("Z",), given)
 
 
@@ -125,6 +139,11 @@ RULE = Rule(
             says="the row sum, dP and the output run over the same pairs",
             holds=_same_pairs,
             counterexample=lambda: _graph(mask=causal(N_q, N_k)),
+        ),
+        Precondition(
+            says="the output was left by the forward pass, or is made before the row sum",
+            holds=_output_is_at_hand,
+            counterexample=lambda: _graph(late=True),
         ),
     ),
     rewrite=rewrite,
