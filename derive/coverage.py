@@ -78,14 +78,19 @@ class Coverage:
         return self._over_rows(self.keys_of(I))
 
     @cached_property
+    def query_rows_met(self) -> sp.Expr:
+        """Query rows of row tiles, once for every key tile that they meet."""
+        return self._rows_weighted(self.tiles_of)
+
+    @cached_property
     def query_rows(self) -> sp.Expr:
-        """Query rows brought in when the loop over keys stands outside: once for every key tile they meet.
+        """Query rows brought in when the loop over keys stands just outside: once for every key tile they meet.
 
         The last row tile stays when the next key tile is met by it alone.
         """
         last = self.rows.trips - 1
         stays = most(self.tiles_of(last) - most(self.tiles_of(last - 1), sp.Integer(1)), sp.Integer(0))
-        return self._rows_weighted(self.tiles_of) - stays * (self.rows.extent - self.rows.tile * last)
+        return self.query_rows_met - stays * (self.rows.extent - self.rows.tile * last)
 
     @cached_property
     def query_rows_once(self) -> sp.Expr:

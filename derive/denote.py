@@ -41,10 +41,14 @@ MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.ADD: lambda a, b: a + b,
     Map.SUB: _difference,
     Map.DIV: _quotient,
+    Map.NEG: lambda a: -a,
     Map.EXP: sp.exp,
+    Map.LOG: sp.log,
     Map.SOFTMAX: lambda a, total: sp.exp(a) / total,
+    Map.SOFTMAX_GRADIENT: lambda _p, _dp, pulled: pulled,
 }
-"""What each operator makes of its operands; softmax takes the sum of its row's exponentials as a second one."""
+"""What each operator makes of its operands; softmax takes the sum of its row's exponentials as a second one, its gradient the
+row of dP times a column of the Jacobian as a third one."""
 
 TERMS: dict[Reduce, Callable[[list[sp.Expr]], sp.Expr]] = {
     Reduce.SUM: lambda terms: sp.Add(*terms),
@@ -84,9 +88,9 @@ def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position
             raise UnboundError(f"index {index.name} has no extent; the extents given are {dict(extents)}")
     numbers = {i.extent: extents[i.name] for i in graph.indices.values() if i.extent.is_Symbol}
     known: dict[str, dict[Position, sp.Expr]] = {}
-    for e in graph.einsums:
+    for e in (*graph.given, *graph.einsums):
         known[e.output.name] = _written_out(graph, e, extents, numbers, known)
-        if e.output.name == name:
+        if e.output.name == name and e in graph.einsums:
             break
     return known[name]
 
@@ -114,6 +118,13 @@ def _written_out(
             last = einsum.output.indices[-1].name
             row = [{**at, last: n} for n in range(extents[last])]
             operands.append(sp.Add(*(sp.exp(read(einsum.inputs[0], other)) for other in row if kept(other))))
+        if einsum.map is Map.SOFTMAX_GRADIENT:
+            last = einsum.output.indices[-1].name
+            row = [{**at, last: n} for n in range(extents[last])]
+            p, dp = einsum.inputs
+            here = read(p, at)
+            terms = (read(dp, to) * read(p, to) * (int(to == dict(at)) - here) for to in row if kept(to))
+            operands.append(sp.Add(*terms))
         return MAPS[einsum.map](*operands)
 
     found: dict[Position, sp.Expr] = {}
@@ -204,6 +215,13 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
         last = einsum.output.indices[-1]
         other = {**here, last.name: _fresh(last, taken)}
         operands.append(RANGES[Reduce.SUM](sp.exp(read(einsum.inputs[0], other)), [_range(einsum, last, other)]))
+    if einsum.map is Map.SOFTMAX_GRADIENT:
+        last = einsum.output.indices[-1]
+        other = {**here, last.name: _fresh(last, taken)}
+        p, dp = einsum.inputs
+        same = sp.KroneckerDelta(here[last.name], other[last.name])
+        term = read(dp, other) * read(p, other) * (same - operands[0])
+        operands.append(RANGES[Reduce.SUM](term, [_range(einsum, last, other)]))
     point = MAPS[einsum.map](*operands)
     if einsum.reduce is None:
         return point

@@ -21,14 +21,25 @@ class Map(Enum):
     SUB = "sub"
     DIV = "div"
     """A quotient; 0/0 is 0, so that a query that sees no key gets a zero row (FlashAttention's convention)."""
+    NEG = "neg"
     EXP = "exp"
+    LOG = "log"
+    """The natural logarithm; log 0 is -inf."""
     SOFTMAX = "softmax"
     """The whole softmax along the last index: opaque to every count until ``split-softmax`` opens it."""
+    SOFTMAX_GRADIENT = "softmax_gradient"
+    """Of a softmax P and the gradient dP of its result along the last index, the gradient of its scores: dP J with the
+    Jacobian J[k, j] = P[k] ([k = j] - P[j]); opaque until ``split-softmax-gradient`` opens it."""
 
     @property
     def arity(self) -> int:
         """How many tensors it reads."""
-        return 1 if self in (Map.COPY, Map.EXP, Map.SOFTMAX) else 2
+        return 1 if self in (Map.COPY, Map.NEG, Map.EXP, Map.LOG, Map.SOFTMAX) else 2
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether a rule must open it before it can be counted."""
+        return self in (Map.SOFTMAX, Map.SOFTMAX_GRADIENT)
 
 
 class Reduce(Enum):

@@ -56,16 +56,32 @@ def _softmax(kept: Kept, a: Array) -> Array:
     return _quotient(kept, exponentials, exponentials.sum(axis=-1, keepdims=True))
 
 
+def _softmax_gradient(kept: Kept, p: Array, dp: Array) -> Array:
+    p, dp = (np.where(kept, np.broadcast_to(x, kept.shape), 0.0) for x in (p, dp))
+    jacobian = p[..., :, None] * (np.eye(p.shape[-1]) - p[..., None, :])
+    pulled: Array = np.einsum("...k,...kj->...j", dp, jacobian)
+    return pulled
+
+
+def _logarithm(_: Kept, a: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(a)
+
+
 MAPS: dict[Map, Callable[..., Array]] = {
     Map.COPY: lambda _, a: a,
     Map.MUL: lambda _, a, b: a * b,
     Map.ADD: lambda _, a, b: a + b,
     Map.SUB: _difference,
     Map.DIV: _quotient,
+    Map.NEG: lambda _, a: -a,
     Map.EXP: lambda _, a: np.exp(a),
+    Map.LOG: _logarithm,
     Map.SOFTMAX: _softmax,
+    Map.SOFTMAX_GRADIENT: _softmax_gradient,
 }
-"""What each operator makes of the points that are kept and of its operands; softmax runs along the result's last index."""
+"""What each operator makes of the points that are kept and of its operands; softmax and its gradient run along
+the result's last index."""
 
 REDUCES: dict[Reduce, Callable[[Array, tuple[int, ...], Kept], Array]] = {
     Reduce.SUM: lambda points, axes, kept: points.sum(axis=axes, where=kept),
@@ -89,7 +105,7 @@ def compute(einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], kept
     keep = np.ones((1,) * len(space), bool) if kept is None else kept.over(space)
     shape = np.broadcast_shapes(*(a.shape for a in aligned), keep.shape)
     keep = np.broadcast_to(keep, shape)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         points = np.broadcast_to(MAPS[einsum.map](keep, *aligned), shape)
     if einsum.reduce is None:
         return np.where(keep, points, 0.0)
@@ -103,7 +119,8 @@ def evaluate(
 
     Args:
         graph: what to compute.
-        inputs: an array for each of ``graph.inputs``, axes in the order of its indices.
+        inputs: an array for each of ``graph.sources``, axes in the order of its indices; what an earlier program has
+            saved is computed as that program did, unless it is given too.
         scalars: the kernels' arguments, e.g. ``{"c": 0.125}``.
         values: the value of symbols that the inputs' shapes do not give away.
 
@@ -111,7 +128,7 @@ def evaluate(
         UnboundError: an input, a scalar or a symbol has no value.
         DomainError: two inputs disagree on the extent of an index.
     """
-    known = arguments(graph, inputs, scalars)
+    known = arguments(graph, inputs, scalars, values)
     extents = _shapes(graph, known)
     symbols = dict(values or {})
     symbols |= {i.extent.name: extents[n] for n, i in graph.indices.items() if i.extent.is_Symbol and n in extents}
@@ -123,14 +140,18 @@ def evaluate(
     return {e.output.name: known[e.output.name] for e in graph.einsums}
 
 
-def arguments(graph: Graph, inputs: Mapping[str, Array], scalars: Mapping[str, float] | None) -> dict[str, Array]:
-    """Every array and scalar that the graph reads and does not define, by name.
+def arguments(
+    graph: Graph, inputs: Mapping[str, Array], scalars: Mapping[str, float] | None, values: Values | None = None
+) -> dict[str, Array]:
+    """Every array and scalar that the graph reads and does not define, by name; what was saved is computed if need be.
 
     Raises:
         UnboundError: one is missing.
     """
     read = {t.name: t for e in graph.einsums for t in e.inputs if t.name not in graph.producers}
     given: dict[str, Array] = {name: np.asarray(a, np.float64) for name, a in {**inputs, **(scalars or {})}.items()}
+    if any(e.output.name in read and e.output.name not in given for e in graph.given):
+        given = evaluate(Graph(graph.given, ()), inputs, scalars, values) | given
     for name, tensor in read.items():
         if name not in given:
             raise UnboundError(f"{tensor} has no value; the values given are {sorted(given)}")
@@ -138,9 +159,9 @@ def arguments(graph: Graph, inputs: Mapping[str, Array], scalars: Mapping[str, f
 
 
 def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:
-    """A standard normal array for each input."""
+    """A standard normal array for each tensor that neither the graph nor what ran before it makes."""
     extents = sizes(graph, values)
-    return {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.inputs}
+    return {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.sources}
 
 
 def axes_of(tensor: Tensor) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def execute(
         UnboundError: an input, a scalar or a symbol has no value.
         DomainError: an extent or a tile is no whole number.
     """
-    memory = arguments(schedule.graph, inputs, scalars)
+    memory = arguments(schedule.graph, inputs, scalars, values)
     left: dict[str, Array] = {}
     for kernel in schedule.kernels:
         written = _Launch(schedule, kernel, values, memory).run()

@@ -50,8 +50,11 @@ _MAP_PIPE = {
     Map.ADD: Pipe.VECTOR,
     Map.SUB: Pipe.VECTOR,
     Map.DIV: Pipe.VECTOR,
+    Map.NEG: Pipe.VECTOR,
     Map.EXP: Pipe.SFU,
+    Map.LOG: Pipe.SFU,
     Map.SOFTMAX: None,
+    Map.SOFTMAX_GRADIENT: None,
 }
 _REDUCE_PIPE = {Reduce.SUM: Pipe.VECTOR, Reduce.MAX: Pipe.VECTOR}
 
@@ -71,8 +74,9 @@ def operations(einsum: Einsum) -> dict[Pipe, int]:
     Raises:
         IllFormedError: the operator is opaque; a rule must open it first.
     """
-    if einsum.map is Map.SOFTMAX:
-        raise IllFormedError(f"{einsum}: softmax is opaque to counting; apply split-softmax first")
+    if einsum.map.is_opaque:
+        name = einsum.map.value
+        raise IllFormedError(f"{einsum}: {name} is opaque to counting; apply split-{name.replace('_', '-')} first")
     if is_contraction(einsum):
         return {Pipe.MMA: FLOPS_PER_MULTIPLY_ADD}
     found: dict[Pipe, int] = {}

@@ -71,7 +71,7 @@ def footprint(schedule: Schedule) -> Cost | None:
 def memory_peak(schedule: Schedule) -> Cost:
     """Bytes of HBM that are live at once at the worst kernel: inputs and outputs always, others from writer to last reader.
 
-    Outputs count from the kernel that writes them on.
+    Outputs count from the kernel that writes them on, partial sums that leave the SM while their kernel runs.
     """
     graph = schedule.graph
     position = {name: n for n, kernel in enumerate(schedule.kernels) for name in kernel.einsums}
@@ -82,8 +82,9 @@ def memory_peak(schedule: Schedule) -> Cost:
     }
     always = sp.Add(*(t.size * t.width for t in graph.inputs))
     peaks = []
-    for n in range(len(schedule.kernels)):
-        live = [
+    for n, kernel in enumerate(schedule.kernels):
+        live = [t.size * t.width for t in spilled(schedule, kernel)]
+        live += [
             t.size * t.width
             for name, t in stored.items()
             if position[name] <= n and (name in graph.outputs or n <= last_read[name])
@@ -91,6 +92,26 @@ def memory_peak(schedule: Schedule) -> Cost:
         peaks.append(always + sp.Add(*live))
     distinct = [p for p in dict.fromkeys(peaks) if not any(_dominates(q, p) for q in peaks)]
     return Cost(reduce(most, distinct), Unit.BYTE)
+
+
+def spilled(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
+    """Partial sums of *kernel* that need room in memory: a loop that carries them stands inside one they are summed over.
+
+    One that is finished in place, as U_O is by O, has the room of its result, where that is as wide.
+    """
+    found = []
+    for tensor in schedule.internals_of(kernel):
+        reduced = schedule.graph.producers[tensor.name].reduced
+        loops = kernel.sequential
+        summing = [n for n, x in enumerate(loops) if any(i in reduced for i in x.indices)]
+        carrying = [n for n, x in enumerate(loops) if x.carried_by(tensor)]
+        results = (e.output for e in schedule.graph.readers.get(tensor.name, ()) if e.output.name in kernel.einsums)
+        in_place = any(
+            t in schedule.outputs_of(kernel) and (t.indices, t.width) == (tensor.indices, tensor.width) for t in results
+        )
+        if summing and carrying and max(carrying) > min(summing) and not in_place:
+            found.append(tensor)
+    return tuple(found)
 
 
 def _dominates(larger: sp.Expr, smaller: sp.Expr) -> bool:

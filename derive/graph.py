@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,16 +20,36 @@ if TYPE_CHECKING:
 class Graph:
     """Einsums in an order in which each reads only what was defined before it, or an input.
 
+    Attributes:
+        einsums: what is computed.
+        outputs: what it must leave in memory.
+        given: Einsums that an earlier program has run, such as the forward pass before a backward one. They say what the
+            inputs mean that it saved; a name defined in both has one value, here computed again.
+
     Raises:
         IllFormedError: a tensor is defined twice, read before it is defined, read under other indices or with another
-            width than it was defined with, an output is never defined, or a sum is rescaled by what is no maximum.
+            width than it was defined with, an output is never defined, a sum is rescaled by what is no maximum, or
+            the earlier program would need what is computed only here.
     """
 
     einsums: tuple[Einsum, ...]
     outputs: tuple[str, ...]
+    given: tuple[Einsum, ...] = ()
 
     def __post_init__(self) -> None:
         known: dict[str, Tensor] = {}
+        if self.given:
+            earlier = Graph(self.given, ())
+            known |= {t.name: t for e in self.given for t in e.inputs if t.name not in earlier.producers}
+            for e in self.einsums:
+                name = e.output.name
+                if name in known:
+                    raise IllFormedError(f"{e}: an earlier program reads {name}, which is defined only here")
+                if name in earlier.producers and earlier.tensors[name] != e.output:
+                    raise IllFormedError(f"{e}: an earlier program left {earlier.tensors[name]}; a name has one value")
+                for t in e.inputs:
+                    if t.name in earlier.producers and earlier.tensors[t.name] != t:
+                        raise IllFormedError(f"{e}: {t} is read, but an earlier program left {earlier.tensors[t.name]}")
         defined: set[str] = set()
         maxima: set[str] = set()
         for einsum in self.einsums:
@@ -69,6 +90,21 @@ class Graph:
         return tuple(seen.values())
 
     @cached_property
+    def sources(self) -> tuple[Tensor, ...]:
+        """Its inputs and those of the program that ran before it, without what that program made."""
+        if not self.given:
+            return self.inputs
+        earlier = Graph(self.given, ())
+        seen = {t.name: t for t in (*earlier.inputs, *self.inputs) if t.name not in earlier.producers}
+        return tuple(seen.values())
+
+    @cached_property
+    def saved(self) -> tuple[Einsum, ...]:
+        """The Einsums of the program before it whose results it reads from memory."""
+        read = {t.name for t in self.inputs}
+        return tuple(e for e in self.given if e.output.name in read)
+
+    @cached_property
     def producers(self) -> dict[str, Einsum]:
         """The Einsum that defines each tensor."""
         return {e.output.name: e for e in self.einsums}
@@ -85,12 +121,12 @@ class Graph:
     @cached_property
     def indices(self) -> dict[str, Index]:
         """Every index by name."""
-        return {i.name: i for e in self.einsums for i in e.space}
+        return {i.name: i for e in (*self.given, *self.einsums) for i in e.space}
 
     @cached_property
     def mask(self) -> Mask | None:
         """The mask of its Einsums, where there is one."""
-        return next((e.domain for e in self.einsums if e.domain is not None), None)
+        return next((e.domain for e in (*self.einsums, *self.given) if e.domain is not None), None)
 
     def replace(self, old: Iterable[Einsum], new: Iterable[Einsum]) -> Graph:
         """The graph with *new* where the last of *old* stood."""
@@ -104,7 +140,7 @@ class Graph:
                 einsums.append(e)
             if position == last:
                 einsums.extend(new)
-        return Graph(tuple(einsums), self.outputs)
+        return dataclasses.replace(self, einsums=tuple(einsums))
 
     def to_networkx(self) -> nx.DiGraph[str]:
         """A frozen bipartite view, tensors and Einsums (named by what they define, with ``=``), for graph algorithms."""

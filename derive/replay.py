@@ -11,7 +11,8 @@ What moves for a tile of a partial sum that a CTA visits n times (a visit lasts 
     in memory, and it leaves the SM    reads n        writes n, or n - 1 where an output is finished in its place
     output, never visited              reads 0        writes 1
 
-A partial sum in memory leaves the SM when a sequential loop that carries it has more than one trip.
+A partial sum in memory leaves the SM when, inside a sequential loop that it is summed over, a sequential loop that carries
+it has more than one trip.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class Nest:
         self.nodes = schedule.nodes(kernel)
         self.finished = finished_in_place(schedule, kernel)
         outputs = schedule.outputs_of(kernel)
-        self._sums = [self._partial_sum(e.output, e.output in outputs) for e in self.nodes if is_partial_sum(kernel, e)]
+        self._sums = [self._partial_sum(e, e.output in outputs) for e in self.nodes if is_partial_sum(kernel, e)]
         self.in_memory = {s.operand.name for s in self._sums if s.reads_first}
         summed = {s.operand.name for s in self._sums}
         self._outputs = [self._operand(t) for t in outputs if t.name not in summed]
@@ -168,9 +169,11 @@ class Nest:
     def _operand(self, tensor: Tensor) -> Operand:
         return Operand(tensor, self.loops, self._extents)
 
-    def _partial_sum(self, tensor: Tensor, is_output: bool) -> _PartialSum:
+    def _partial_sum(self, einsum: Einsum, is_output: bool) -> _PartialSum:
+        tensor = einsum.output
         operand = self._operand(tensor)
-        leaves = any(n >= self._grid and self.loops[n].trips > 1 for n in operand.carriers)
+        summed = [n for n, t in enumerate(self.loops) if n >= self._grid and set(t.loop.indices) & set(einsum.reduced)]
+        leaves = any(n > summed[0] and self.loops[n].trips > 1 for n in operand.carriers)
         in_memory = self.kernel.in_memory and leaves
         stored = in_memory and tensor.name not in self.finished.values()
         return _PartialSum(operand, in_memory, is_output or stored, is_output)

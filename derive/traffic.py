@@ -19,6 +19,7 @@ from functools import lru_cache, partial
 
 import sympy as sp
 
+from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, coverage
 from derive.einsum import Tensor
@@ -148,6 +149,13 @@ def _elements(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None, *,
         keys = met.key_rows if rows_vary else met.key_rows_once
         return tensor.size / met.keys.extent * repeats * keys
     if met.rows.carried_by(tensor):
-        rows = met.query_rows if keys_vary else met.query_rows_once
+        rows = _query_rows(prefix, tensor, met) if keys_vary else met.query_rows_once
         return tensor.size / met.rows.extent * repeats * rows
     return tensor.size * repeats * (met.tiles if rows_vary and keys_vary else 1)
+
+
+def _query_rows(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage) -> sp.Expr:
+    """Query rows brought in while the keys vary: the last tile stays for the next keys unless other heads come between."""
+    inside = prefix[prefix.index(met.keys) + 1 :]
+    between = sp.Mul(*(loop.trips for loop in inside if loop != met.rows and loop.carried_by(tensor)))
+    return cases((met.query_rows, sp.Eq(between, 1)), (met.query_rows_met, sp.true))

@@ -31,6 +31,8 @@ class Variant:
         divides: (divisor, dividend) pairs of symbols that must divide.
         outputs: what it must leave in memory.
         one_sequence: whether queries and keys come from one sequence, so that N stands for both lengths.
+        direction: ``forward`` or ``backward``.
+        schedules: those that are compared when none is named.
     """
 
     name: str
@@ -44,6 +46,8 @@ class Variant:
     divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
     outputs: tuple[str, ...] = ("O",)
     one_sequence: bool = True
+    direction: str = "forward"
+    schedules: tuple[str, ...] = ("naive", "flash2")
 
     def graph(self, mask: str = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """Its cascade under *mask*.
@@ -64,6 +68,12 @@ class Variant:
             widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p},
             mask=_mask(mask, extents),
         )
+
+    def named_schedules(self, text: str | None) -> tuple[str, ...]:
+        """The names in *text*, separated by commas, each once; its own when there is no text."""
+        if text is None:
+            return self.schedules
+        return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
     @property
     def symbols(self) -> frozenset[sp.Symbol]:

@@ -209,37 +209,58 @@ class Bounds:
 
     @cached_property
     def lower(self) -> tuple[Bound, ...]:
-        """Lower bounds that hold for every schedule of the graph: derived ones, then cited ones."""
-        first = next(iter(self.accounts.values())).derivation
-        facts = Facts.of(self.symbols, self.where, frozenset())
-        fused = next(iter(self.accounts.values())).derivation.schedule
-        found = compulsory_bounds(fused, self.parameters, self.within, self.alike, facts)
-        found += contraction_bounds(fused, self.parameters, self.within, self.alike, fused=True)
-        found += cited_bounds(first.start, self.parameters, self.within, self.alike)
-        return tuple(_strongest(found))
+        """Lower bounds that hold for every schedule here: derived ones, then cited ones.
 
-    def own(self, name: str) -> tuple[Bound, ...]:
-        """``lower``, and what each product of this schedule needs by itself when its operands and result cross memory."""
-        schedule = self.accounts[name].derivation.schedule
-        more = contraction_bounds(schedule, self.parameters, self.within, self.alike, fused=False)
-        return tuple(_strongest([*self.lower, *more]))
+        Schedules of a backward pass read different tensors that the forward pass saved; what is not common to all is left
+        out, and of a common bound the least constant is kept.
+        """
+        first, *rest = (self.lower_of(name) for name in self.accounts)
+        found = []
+        for bound in first:
+            alike = [next((o for o in other if _same_bound(o, bound)), None) for other in rest]
+            known = [o for o in alike if o is not None]
+            if len(known) == len(rest):
+                found.append(min((bound, *known), key=lambda o: 0 if o.constant is None else o.constant))
+        return tuple(found)
+
+    def lower_of(self, name: str) -> tuple[Bound, ...]:
+        """Lower bounds on every program for the graph that a schedule runs."""
+        if name not in self._lower:
+            derivation = self.accounts[name].derivation
+            facts = Facts.of(self.symbols, self.where, frozenset())
+            found = compulsory_bounds(derivation.schedule, self.parameters, self.within, self.alike, facts)
+            found += contraction_bounds(derivation.schedule, self.parameters, self.within, self.alike, fused=True)
+            found += cited_bounds(derivation.start, self.parameters, self.within, self.alike)
+            self._lower[name] = tuple(_strongest(found))
+        return self._lower[name]
 
     @cached_property
-    def floor(self) -> tuple[tuple[Cone, Bound], ...]:
-        """The largest lower bound, by region."""
-        by_name = {str(n): bound for n, bound in enumerate(self.lower)}
-        rivals = {
-            name: Rival((tuple(-x for x in self.parameters.form(exponents_of(bound.monomial))),), bound.region.normals)
-            for name, bound in by_name.items()
-        }
-        return tuple((r.region, by_name[r.schedules[0]]) for r in winners(rivals, self.within, self.parameters))
+    def _lower(self) -> dict[str, tuple[Bound, ...]]:
+        return {}
+
+    def floor(self, name: str) -> tuple[tuple[Cone, Bound], ...]:
+        """The largest lower bound on a schedule's graph, by region."""
+        bounds = self.lower_of(name)
+        if bounds not in self._floors:
+            by_name = {str(n): bound for n, bound in enumerate(bounds)}
+            rivals = {
+                key: Rival((tuple(-x for x in self.parameters.form(exponents_of(b.monomial))),), b.region.normals)
+                for key, b in by_name.items()
+            }
+            won = winners(rivals, self.within, self.parameters)
+            self._floors[bounds] = tuple((r.region, by_name[r.schedules[0]]) for r in won)
+        return self._floors[bounds]
+
+    @cached_property
+    def _floors(self) -> dict[tuple[Bound, ...], tuple[tuple[Cone, Bound], ...]]:
+        return {}
 
     def gaps(self, name: str) -> tuple[Gap, ...]:
         """How far each monomial of a schedule's class is from the largest lower bound on every schedule, by region."""
         found = []
         for lead in self.classes[name].leads:
             form = self.parameters.form(exponents_of(lead.monomial))
-            for region, bound in self.floor:
+            for region, bound in self.floor(name):
                 shared = lead.region.cut_all(region.normals)
                 if shared.has_interior:
                     other = self.parameters.form(exponents_of(bound.monomial))
@@ -293,6 +314,11 @@ def _says_more(wide: Gap, narrow: Gap) -> bool:
     same = (wide.lead, wide.bound.monomial, wide.ratio) == (narrow.lead, narrow.bound.monomial, narrow.ratio)
     inside = all(map(narrow.region.implies, wide.region.normals))
     return same and inside and not all(map(wide.region.implies, narrow.region.normals))
+
+
+def _same_bound(one: Bound, other: Bound) -> bool:
+    same = (one.monomial, one.status, one.source) == (other.monomial, other.status, other.source)
+    return same and set(one.region.facets) == set(other.region.facets)
 
 
 def _strongest(bounds: Iterable[Bound]) -> list[Bound]:

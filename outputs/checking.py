@@ -90,11 +90,8 @@ def check_schedules(
         UnknownNameError: a variant, schedule or symbol that does not exist.
         BadValueError: a size too large to visit tile by tile.
     """
-    asked = Asked(
-        find_variant(question["variant"]).name,
-        tuple(dict.fromkeys(n.strip() for n in question["schedule"].split(",") if n.strip())),
-        tuple(question["symbols"]),
-    )
+    variant = find_variant(question["variant"])
+    asked = Asked(variant.name, variant.named_schedules(question["schedule"]), tuple(question["symbols"]))
     _refuse_large(asked.request)
     for name in asked.schedules:
         plan(name)
@@ -217,7 +214,7 @@ def configurations(request: Request) -> Any:
         slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"])
         return Configuration(
             numbers=numbers,
-            widths={name: width for name, width in request.widths.items() if name != "b_acc"},
+            widths=request.widths,
             mask=draw(masks),
             order=draw(st.sampled_from(("head", "query"))),
             sawtooth=draw(st.booleans()),

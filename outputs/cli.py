@@ -76,7 +76,11 @@ def _question(command: Any) -> Any:
     options = (
         click.argument("variant"),
         click.argument("symbols", nargs=-1, metavar="[KEY=VALUE]..."),
-        click.option("--schedule", default="naive,flash2", show_default=True, help="Schedules, separated by commas."),
+        click.option(
+            "--schedule",
+            show_default="naive,flash2",
+            help="Schedules, separated by commas; of a backward pass its own.",
+        ),
         click.option("--on", "machine", help="Machine to run on, e.g. h100-sxm (see `derive machines`)."),
         click.option(
             "--convention",
@@ -162,7 +166,7 @@ def steps(**question: Any) -> None:
 def _answer(
     variant: str,
     symbols: tuple[str, ...],
-    schedule: str,
+    schedule: str | None,
     machine: str | None,
     convention: str,
     order: str,
@@ -179,9 +183,9 @@ def _answer(
 
     found = load(machine) if machine is not None else None
     request = read_request(find_variant(variant), symbols)
-    names = tuple(dict.fromkeys(name.strip() for name in schedule.split(",") if name.strip()))
+    names = request.variant.named_schedules(schedule)
     if not names:
-        raise click.BadParameter("--schedule names no schedule; try --schedule naive,flash2")
+        raise click.BadParameter(f"--schedule names no schedule; try --schedule {','.join(request.variant.schedules)}")
     options = Options(Convention(convention), order, sweep == "sawtooth", l2)
     answer = Explanation(request, names, found, options)
     _ = answer.accounts  # so that bad input is found before anything is printed

@@ -78,7 +78,9 @@ class Explanation:
         return self._account(replace(self.request, mask="causal"), schedule)
 
     def decode(self, schedule: str) -> Account | None:
-        """*schedule* with one query a head, when the question had more."""
+        """*schedule* with one query a head, when the question had more; a decode step has no backward pass."""
+        if self.request.variant.direction != "forward":
+            return None
         if N_q not in self.request.variant.symbols or self.request.numbers.get("N_q") == 1:
             return None
         numbers = {**self.request.numbers, "N_q": 1}

@@ -112,8 +112,11 @@ def einsum_latex(einsum: Einsum) -> str:
         Map.ADD: "{0} + {1}",
         Map.SUB: "{0} - {1}",
         Map.DIV: r"{0} / {1}",
+        Map.NEG: "-{0}",
         Map.EXP: r"\exp {0}",
+        Map.LOG: r"\log {0}",
         Map.SOFTMAX: r"\operatorname{{softmax}} {0}",
+        Map.SOFTMAX_GRADIENT: r"{1} \, \partial\operatorname{{softmax}}({0})",
     }
     body = bodies[einsum.map].format(*read)
     if einsum.reduce is not None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from derive.einsum import Map
 from derive.flops import Pipe
 from derive.graph import Graph
 from derive.mask import Mask
@@ -99,7 +98,7 @@ def _question(answer: Explanation) -> Section:
     types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
     lines = [
         f"{request.variant.name}: {request.variant.says}",
-        f"forward, {mask.says if mask else 'no mask'}, {request.operand.name}"
+        f"{request.variant.direction}, {mask.says if mask else 'no mask'}, {request.operand.name}"
         f" (b = {significant(request.operand.width, 3)} B{', ' + types if types else ''})",
     ]
     if numbers or rest:
@@ -138,7 +137,11 @@ def _bytes(answer: Explanation) -> Section:
     columns = ("", "", "closed form", "bytes", "exact")
     table = Table((*columns, "time") if answer.machine else columns)
     first = answer.accounts[0]
-    table.add("compulsory", "any", *_row(answer, first, first.compulsory, "dram"))
+    if all(a.compulsory == first.compulsory for a in answer.accounts):
+        table.add("compulsory", "any", *_row(answer, first, first.compulsory, "dram"))
+    else:  # they read different tensors that the forward pass saved
+        for n, account in enumerate(answer.accounts):
+            table.add("" if n else "compulsory", account.name, *_row(answer, account, account.compulsory, "dram"))
     levels: tuple[tuple[str, Level], ...] = (("SM-side", "l2"), ("DRAM", "dram"))
     for label, level in levels:
         for n, account in enumerate(answer.accounts):
@@ -221,7 +224,7 @@ def _why_legal(answer: Explanation) -> Section:
 
 def _passes(step: Step) -> str:
     """How many passes over the keys the cascade needs after an algebra step."""
-    if not isinstance(step.after, Graph) or any(e.map is Map.SOFTMAX for e in step.after.einsums):
+    if not isinstance(step.after, Graph) or any(e.map.is_opaque for e in step.after.einsums):
         return ""
     column = step.after.mask.column if step.after.mask else "k"
     return f"; passes over {column} it needs: {passes(step.after, column)}" if column in step.after.indices else ""

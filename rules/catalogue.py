@@ -1,6 +1,15 @@
 """Every rule, in reading order: the contract test runs over this tuple and over nothing else."""
 
-from rules.algebra import defer_division, online_softmax, share_heads, split_softmax
+from rules.algebra import (
+    defer_division,
+    online_softmax,
+    recompute,
+    row_sum,
+    share_heads,
+    split_softmax,
+    split_softmax_gradient,
+    use_log_sum_exp,
+)
 from rules.schedule import (
     fuse,
     in_memory,
@@ -13,7 +22,16 @@ from rules.schedule import (
     tile_product,
 )
 
-ALGEBRA = (split_softmax.RULE, defer_division.RULE, online_softmax.RULE, share_heads.RULE)
+ALGEBRA = (
+    split_softmax.RULE,
+    defer_division.RULE,
+    online_softmax.RULE,
+    share_heads.RULE,
+    *recompute.RULES,
+    use_log_sum_exp.RULE,
+    split_softmax_gradient.RULE,
+    row_sum.RULE,
+)
 SCHEDULE = (
     *fuse.RULES,
     *tile.RULES,

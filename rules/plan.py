@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
+from derive.errors import PreconditionError
 from derive.graph import Graph
 from derive.rewrite import Derivation, Rule, WherePossible, deduce
 from derive.schedule import Schedule
@@ -30,6 +31,7 @@ class Plan:
         algebra: rules on the graph.
         schedule: rules on the schedule; the last is the cache's.
         tiles: tile sizes used for numbers when none are given, perhaps in other symbols.
+        direction: ``forward`` or ``backward``: whether it schedules a first pass or one that another ran before.
     """
 
     name: str
@@ -38,20 +40,27 @@ class Plan:
     algebra: AlgebraRules
     schedule: ScheduleRules
     tiles: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    direction: str = "forward"
 
     def derive(self, graph: Graph) -> Derivation:
         """The derivation of *graph*.
 
         Raises:
-            PreconditionError: a rule does not apply.
+            PreconditionError: a rule does not apply, or the graph is a backward pass and the plan a forward one.
         """
+        asked = "backward" if graph.given else "forward"
+        if asked != self.direction:
+            raise PreconditionError(
+                f"{self.name} schedules a {self.direction} pass and this is a {asked} one; `derive schedules` lists both"
+            )
         return deduce(self.name, graph, self.algebra, self.schedule)
 
     def ordered(self, *, order: str = "head", sawtooth: bool = False, private_caches: bool = False) -> Plan:
         """The plan with another grid order, sweep or cache.
 
         Args:
-            order: ``head`` keeps heads outermost in the grid, ``query`` puts query tiles outermost, if they are on it.
+            order: ``head`` keeps heads outermost in the grid, ``query`` puts query tiles outermost, if they are on it; keys
+                stay outermost in a backward pass.
             sawtooth: whether odd waves sweep the keys backwards.
             private_caches: whether there are n_L2 caches, each with a copy of what its CTAs read.
         """
@@ -60,7 +69,7 @@ class Plan:
         rules: list[Rule[Schedule] | WherePossible[Schedule]] = []
         for rule in self.schedule:
             last = isinstance(rule, WherePossible) and rule.rule is FORWARD
-            if last and order == "query" and QUERIES in self.schedule:
+            if last and order == "query" and QUERIES in self.schedule and self.direction == "forward":
                 rules.append(WherePossible(QUERIES_OUTSIDE_HEADS))
             rules.append(WherePossible(keep_resident(sawtooth=sawtooth, caches=caches)) if last and changed else rule)
         return replace(self, schedule=tuple(rules))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 
 from hypothesis import strategies as st
 
@@ -17,8 +18,18 @@ extents = st.integers(1, 20)
 tiles = st.integers(1, 8)
 widths = st.integers(1, 4)
 masks = st.sampled_from(MASKS)
-variants = st.sampled_from(variant_names())
-schedules = st.sampled_from(schedule_names())
+FORWARD, BACKWARD = (
+    (
+        tuple(n for n in variant_names() if variant(n).direction == direction),
+        tuple(n for n in schedule_names() if plan(n).direction == direction),
+    )
+    for direction in ("forward", "backward")
+)
+"""Variants and schedules by direction: a backward schedule needs the forward pass to have run."""
+variants = st.sampled_from(FORWARD[0])
+schedules = st.sampled_from(FORWARD[1])
+pairs = st.sampled_from([*product(*FORWARD), *product(*BACKWARD)])
+"""A variant and a schedule that fits it."""
 
 
 @st.composite

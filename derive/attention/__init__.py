@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from derive.variant import Variant
 
-MODULES = ("mha", "gqa", "gqa_repeated", "mqa", "cross", "decode")
+MODULES = (
+    "mha", "gqa", "gqa_repeated", "mqa", "cross", "decode", "mha_backward", "gqa_backward", "mqa_backward", "matmul",
+)  # fmt: skip
 """Files of this folder in reading order; a variant's name is its file's, with hyphens."""
 
 

@@ -26,7 +26,7 @@ def cited_bounds(
         own = {name: sp.Symbol(f"theorem_{name}", positive=True) for name in reading.sizes} | {"M": M}
         sizes = {own[name]: size for name, size in reading.sizes.items()}
         for written, where in theorem.classes:
-            conditions = read_condition(where, own) if where else []
+            conditions = [c for part in where.split(" and ") for c in read_condition(part, own)] if where else []
             normals = [parameters.normal((small.xreplace(sizes), big.xreplace(sizes))) for small, big in conditions]
             monomial = read_monomial(written, own).xreplace(sizes) * reading.copies.xreplace(dict(alike))
             yield Bound(

@@ -17,7 +17,7 @@ Source: Irony, Toledo & Tiskin 2004; Christ, Demmel, Knight, Scanlon & Yelick 20
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import sympy as sp
@@ -56,7 +56,7 @@ class Bound:
     status: str
     how: str
     source: str
-    weights: Mapping[str, Fraction]
+    weights: Mapping[str, Fraction] = field(hash=False)
     less: sp.Expr
     note: str = ""
 

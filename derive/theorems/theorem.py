@@ -84,8 +84,11 @@ def speaks_of(theorem: Theorem, graph: Graph, alike: Mapping[sp.Symbol, sp.Expr]
     Scaling by a scalar is left out of the graph: it changes no dependence. A mask, or an index that only some tensors carry
     beyond the pattern's, is outside the theorem.
     """
-    if graph.mask is not None or theorem.differentiates:
+    if graph.mask is not None or theorem.differentiates != bool(graph.given):
         return None
+    last = graph.given[-1].output.name if graph.given else ""
+    if graph.given:  # a backward pass: the theorem's pattern is the forward pass that ran before
+        graph = Graph(graph.given, (last,))
     stands_for = _scaled(graph)
     einsums = [e for e in graph.einsums if e.output.name not in stands_for]
     wanted = theorem.pattern.einsums

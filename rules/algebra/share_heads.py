@@ -40,7 +40,7 @@ def rewrite(graph: Graph, match: Einsum) -> Graph:
         inputs = tuple(original if t == match.output else t for t in e.inputs)
         if e != match:
             einsums.append(replace(e, inputs=inputs) if e in readers else e)
-    return Graph(tuple(einsums), graph.outputs)
+    return replace(graph, einsums=tuple(einsums))
 
 
 def _copy_is_private(graph: Graph, match: Einsum) -> bool:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rules.plan import Plan
 
-MODULES = ("op_by_op", "naive", "square", "row_resident", "flash1", "flash2", "flash2_packed")
+MODULES = (
+    "op_by_op", "naive", "square", "row_resident", "flash1", "flash2", "flash2_packed",
+    "naive_backward", "square_backward", "flash1_backward", "flash2_backward",
+)  # fmt: skip
 """Files of this folder in reading order; a schedule's name is its file's, with hyphens."""
 
 

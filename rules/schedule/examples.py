@@ -6,11 +6,20 @@ import sympy as sp
 
 from derive.attention.gqa import VARIANT as GQA
 from derive.attention.mha import VARIANT as MHA
+from derive.differentiate import differentiate
 from derive.graph import Graph
 from derive.rewrite import Rule
 from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import B_c, B_r
-from rules.algebra import defer_division, online_softmax, split_softmax
+from rules.algebra import (
+    defer_division,
+    online_softmax,
+    recompute,
+    row_sum,
+    split_softmax,
+    split_softmax_gradient,
+    use_log_sum_exp,
+)
 
 
 def streaming(mask: str = "full", *, grouped: bool = False) -> Graph:
@@ -26,6 +35,18 @@ def two_pass(mask: str = "full") -> Graph:
 def three_pass(mask: str = "full") -> Graph:
     """Attention with the softmax opened: three passes over k."""
     return _after(_attention(mask), split_softmax.RULE)
+
+
+def backward_saved(mask: str = "full", *, grouped: bool = False) -> Graph:
+    """The backward pass of attention with P saved."""
+    return _after(differentiate(_attention(mask, grouped)), recompute.OPERANDS, split_softmax_gradient.RULE)
+
+
+def backward_streaming(mask: str = "full", *, grouped: bool = False) -> Graph:
+    """The backward pass that makes P again from the log-sum-exp: one pass over k."""
+    scores = (recompute.SCORES, recompute.SCORES, use_log_sum_exp.RULE)
+    rules = (*scores, recompute.OPERANDS, split_softmax_gradient.RULE, row_sum.RULE)
+    return _after(differentiate(_attention(mask, grouped)), *rules)
 
 
 def _attention(mask: str, grouped: bool = False) -> Graph:

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator
 from derive.einsum import Einsum
 from derive.flops import is_contraction
 from derive.graph import Graph
+from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Schedule, lift
-from rules.schedule.examples import loop, streaming, three_pass
+from derive.symbols import N_k, N_q, b, d_v
+from rules.schedule.examples import backward_saved, loop, streaming, three_pass
 
 Match = tuple[Kernel, ...]
 
@@ -59,6 +61,28 @@ def _prologues(schedule: Schedule) -> Iterator[Match]:
             yield first, second
 
 
+def _epilogues(schedule: Schedule) -> Iterator[Match]:
+    """A matrix product, and the pointwise kernel that alone reads its result, beside it scalars at most."""
+    for kernel in schedule.kernels:
+        product = schedule.nodes(kernel)[-1]
+        readers = schedule.graph.readers.get(product.output.name, ())
+        if not is_contraction(product) or len(readers) != 1 or product.output.name in schedule.graph.outputs:
+            continue
+        node, after = readers[0], schedule.kernel_of[readers[0].output.name]
+        reads_it_alone = all(t == product.output for t in node.inputs if t.indices)
+        if after is not kernel and len(after.einsums) == 1 and _pointwise(node) and reads_it_alone:
+            yield kernel, after
+
+
+def _after_row_sums(schedule: Schedule) -> Iterator[Match]:
+    """All kernels but the first ones, which sum rows without running over the keys."""
+    rest = list(schedule.kernels)
+    while rest and all(e.reduced and "k" not in {i.name for i in e.space} for e in schedule.nodes(rest[0])):
+        rest.pop(0)
+    if 1 < len(rest) < len(schedule.kernels):
+        yield tuple(rest)
+
+
 def _pointwise(einsum: Einsum) -> bool:
     return not einsum.reduced
 
@@ -81,6 +105,16 @@ def _rule(
         rewrite=rewrite,
         example=lambda: lift(graph()),
     )
+
+
+def _softmax_gradient() -> Graph:
+    """The gradient of a softmax with its row sum taken from the output."""
+    text = """
+        D[q]    = sum[e] dO[q,e] * O[q,e]
+        Z[q,k]  = dP[q,k] - D[q]
+        dS[q,k] = P[q,k] * Z[q,k]
+    """
+    return cascade(text, {"q": N_q, "k": N_k, "e": d_v}, outputs=("dS",), width=b)
 
 
 def _with_loop(schedule: Schedule, name: str, index: str) -> Schedule:
@@ -110,4 +144,18 @@ PROLOGUE = _rule(
     three_pass,
     "Qs",
 )
-RULES = (ALL, BETWEEN_PRODUCTS, PROLOGUE)
+EPILOGUE = _rule(
+    "fuse-epilogue",
+    "a pointwise operation on the result of a matrix product runs inside it",
+    _epilogues,
+    backward_saved,
+    "dQs",
+)
+AFTER_ROW_SUMS = _rule(
+    "fuse-after-row-sums",
+    "everything after the row sums runs in one kernel; they run once, before",
+    _after_row_sums,
+    _softmax_gradient,
+    "Z",
+)
+RULES = (ALL, BETWEEN_PRODUCTS, PROLOGUE, EPILOGUE, AFTER_ROW_SUMS)

@@ -22,8 +22,10 @@ from derive.notation import cascade
 from derive.passes import passes
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import B_c, B_r, N_k, N_q, b
-from rules.schedule.examples import fused, streaming, two_pass
+from derive.symbols import B_c, B_r, N_k, N_q, b, h, h_k
+from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
+
+Match = tuple[Kernel, str]
 
 
 def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
@@ -42,10 +44,7 @@ def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
         return schedule.replace((kernel,), kernel.with_(loops=(*kernel.loops, loop)))
 
     def one_pass(schedule: Schedule, kernel: Kernel) -> bool:
-        try:
-            return passes(kernel_graph(schedule, kernel), index) <= 1
-        except IllFormedError:  # a rescaled sum whose maximum another kernel makes cannot stream here
-            return False
+        return _needs_one_pass(schedule, kernel, index)
 
     streamed = index == "k"
     return Rule(
@@ -66,6 +65,13 @@ def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
     )
 
 
+def _needs_one_pass(schedule: Schedule, kernel: Kernel, index: str) -> bool:
+    try:
+        return passes(kernel_graph(schedule, kernel), index) <= 1
+    except IllFormedError:  # a rescaled sum whose maximum another kernel makes cannot stream here
+        return False
+
+
 def kernel_graph(schedule: Schedule, kernel: Kernel) -> Graph:
     """The part of the graph that *kernel* runs, as a graph of its own."""
     return Graph(schedule.nodes(kernel), tuple(t.name for t in schedule.outputs_of(kernel)))
@@ -82,6 +88,56 @@ def _needs_two_passes(index: str) -> Graph:
     return cascade(text, {"q": N_q, "k": N_k}, outputs=("P",), width=b)
 
 
+def _shared_heads(schedule: Schedule) -> Iterator[Match]:
+    """Heads of the last result that some other result of the kernel sums over."""
+    for kernel in schedule.kernels:
+        nodes = schedule.nodes(kernel)
+        for index in nodes[-1].output.indices:
+            if index.name == "q":
+                break
+            if kernel.loops and kernel.loop_of(index.name) is None and any(index in e.reduced for e in nodes):
+                yield kernel, index.name
+
+
+def _loop_over_heads(schedule: Schedule, match: Match) -> Schedule:
+    kernel, name = match
+    heads = Loop((schedule.graph.indices[name],), sp.Integer(1))
+    return schedule.replace((kernel,), kernel.with_(loops=(*kernel.loops, heads)))
+
+
+def _one_pass_over_heads(schedule: Schedule, match: Match) -> bool:
+    return _needs_one_pass(schedule, *match)
+
+
+def _grouped_backward(*, across: bool = False) -> Schedule:
+    """The backward pass of grouped-query attention, keys tiled; or a softmax over the heads of a group."""
+    if not across:
+        graph = backward_streaming(grouped=True)
+        return fused(graph, loop(graph, "k"))
+    text = """
+        E[g,r,k] = exp(S[g,r,k])
+        l[g,k] = sum[r] E[g,r,k]
+        P[g,r,k] = E[g,r,k] / l[g,k]
+    """
+    graph = cascade(text, {"g": h_k, "r": h / h_k, "k": N_k}, outputs=("P",), width=b)
+    return fused(graph, loop(graph, "k"))
+
+
+SHARED_HEADS: Rule[Schedule] = Rule(
+    name="loop-over-shared-heads",
+    claim="heads whose results are summed are run one after another",
+    reference="arXiv:2307.08691, section 3.1.2",
+    shape=_shared_heads,
+    preconditions=(
+        Precondition(
+            says="the kernel needs one pass over these heads",
+            holds=_one_pass_over_heads,
+            counterexample=lambda: _grouped_backward(across=True),
+        ),
+    ),
+    rewrite=_loop_over_heads,
+    example=_grouped_backward,
+)
 QUERIES = tile("q", B_r)
 KEYS = tile("k", B_c)
-RULES = (QUERIES, KEYS)
+RULES = (QUERIES, KEYS, SHARED_HEADS)

@@ -8,6 +8,7 @@ import sympy as sp
 
 from derive.attention import variant
 from derive.denote import MAPS, RANGES, TERMS, denote, equal, equation
+from derive.differentiate import differentiate
 from derive.einsum import Map, Reduce
 from derive.errors import UnboundError
 from derive.evaluate import evaluate, random_inputs
@@ -22,6 +23,20 @@ from rules.schedule.examples import streaming
 
 A = sp.IndexedBase("A", real=True)
 X = sp.IndexedBase("x", real=True)
+
+
+@pytest.mark.parametrize("mask", [None, causal(N_q, N_k, align="top-left")], ids=["full", "causal-tl"])
+def test_the_softmax_s_gradient_is_sympy_s_derivative(mask: object) -> None:
+    """The Jacobian of one row, against SymPy's own differentiation of sum dP softmax(S)."""
+    extents, sizes = {"q": 2, "k": 3}, {"q": N_q, "k": N_k}
+    forward = cascade("P[q,k] = softmax(S[q,k])", sizes, outputs=("P",), width=b, mask=mask)  # type: ignore[arg-type]
+    back = differentiate(forward)
+    assert [e.map for e in back.einsums] == [Map.SOFTMAX_GRADIENT]
+    probabilities, found = denote(forward, "P", extents), denote(back, "dS", extents)
+    scores, gradient = (sp.IndexedBase(name, real=True) for name in ("S", "dP"))
+    loss = sp.Add(*(gradient[at] * p for at, p in probabilities.items()))
+    for at, entry in found.items():
+        assert equal(entry, loss.diff(scores[at]))
 
 
 def test_tables_cover_every_operator() -> None:

@@ -50,7 +50,9 @@ def test_a_node_prints_as_mathematics() -> None:
     assert str(Tensor("c", (), b)) == "c"
 
 
-@pytest.mark.parametrize(("operator", "arity"), [(m, 1 if m.value in ("copy", "exp", "softmax") else 2) for m in Map])
+@pytest.mark.parametrize(
+    ("operator", "arity"), [(m, 1 if m.value in ("copy", "neg", "exp", "log", "softmax") else 2) for m in Map]
+)
 def test_an_operator_reads_one_or_two_tensors(operator: Map, arity: int) -> None:
     """Any other number is refused."""
     assert operator.arity == arity

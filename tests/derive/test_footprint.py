@@ -15,7 +15,7 @@ from derive.footprint import (
 from derive.notation import cascade
 from derive.rewrite import apply_once
 from derive.schedule import lift
-from derive.symbols import B, B_c, B_r, N_k, N_q, b, b_acc, b_kv, b_s, d, d_v, h
+from derive.symbols import B, B_c, B_r, N_k, N_q, b, b_acc, b_kv, b_l, b_s, d, d_v, h
 from rules.schedule import pack_heads
 from rules.schedule.examples import flash, fused, loop, streaming, three_pass, two_pass
 from tests.strategies import derivation
@@ -86,6 +86,17 @@ def test_streaming_holds_inputs_and_output_in_memory_and_naive_attention_its_sco
     assert sp.expand(memory_peak(flash()).amount - expected) == 0
     naive = memory_peak(derivation("mha", "naive", "full").schedule).amount
     assert naive.has(b_s)
+
+
+def test_partial_sums_in_memory_need_room_there() -> None:
+    """FlashAttention-1 keeps l and m beside O, whose room U takes; its backward pass an fp32 dQ beside dQ."""
+    inputs = B * h * (N_q * d * b + N_k * (d + d_v) * b_kv)
+    forward = memory_peak(derivation("mha", "flash1", "full").schedule).amount
+    assert sp.expand(forward - inputs - B * h * N_q * (d_v * b + 2 * b_l)) == 0
+    backward = memory_peak(derivation("mha-backward", "flash1-backward", "full").schedule).amount
+    read = inputs + B * h * N_q * (2 * d_v * b + b_l)
+    gradients = B * h * (N_q * d * b + N_k * (d + d_v) * b_kv)
+    assert sp.expand(backward - read - gradients - B * h * N_q * d * b_acc) == 0
 
 
 def test_an_intermediate_lives_from_its_writer_to_its_last_reader() -> None:

@@ -95,6 +95,35 @@ def test_an_output_must_be_defined() -> None:
         Graph((E,), ("O",))
 
 
+def test_what_ran_before_gives_the_inputs_a_meaning() -> None:
+    """E saved by an earlier program: l reads it, and S is what it comes from."""
+    back = Graph((L,), ("l",), given=(E,))
+    assert [t.name for t in back.inputs] == ["E"]
+    assert [t.name for t in back.sources] == ["S"]
+    assert back.saved == (E,)
+    again = Graph((E, L), ("l",), given=(E,))
+    assert again.saved == ()
+    assert back.replace((L,), (E, L)) == again
+    assert set(back.indices) == {"q", "k"}
+
+
+def test_what_ran_before_stands_by_itself() -> None:
+    """It reads nothing that is made only later, and a name has one list of indices in both."""
+    with pytest.raises(IllFormedError, match="an earlier program reads E, which is defined only here"):
+        Graph((E,), ("E",), given=(L,))
+    k, q = P.output.indices[::-1]
+    turned = Tensor("E", (k, q), b)
+    with pytest.raises(IllFormedError, match=r"an earlier program left E\[q, k\]; a name has one value"):
+        Graph((replace(E, output=turned, inputs=(turned_scores(turned),)),), ("E",), given=(E,))
+    with pytest.raises(IllFormedError, match=r"E\[k, q\] is read, but an earlier program left E\[q, k\]"):
+        Graph((replace(L, inputs=(turned,)),), ("l",), given=(E,))
+
+
+def turned_scores(like: Tensor) -> Tensor:
+    """Scores that carry the indices of *like*, under a name of their own."""
+    return Tensor("S_turned", like.indices, like.width)
+
+
 def test_a_sum_is_rescaled_by_a_maximum_that_is_there() -> None:
     """Neither an unknown name nor a sum will do."""
     for name in ("m", "E"):

@@ -12,12 +12,17 @@ from derive.variant import MASKS
 @pytest.mark.parametrize("name", names())
 @pytest.mark.parametrize("mask", MASKS)
 def test_every_variant_is_a_graph_under_every_mask(name: str, mask: str) -> None:
-    """Q, K and V in, O out; the scores have a mask or none."""
+    """Q, K and V in, O out, and the other way round on the way back; the scores have a mask or none."""
     graph = variant(name).graph(mask)
-    assert {t.name for t in graph.inputs} == {"Q", "K", "V"}
-    assert graph.outputs == ("O",)
+    forward = graph.given or graph.einsums
+    if variant(name).direction == "backward":
+        assert {t.name for t in graph.sources} == {"Q", "K", "V", "dO"}
+        assert graph.outputs == ("dQ", "dK", "dV")
+    else:
+        assert {t.name for t in graph.inputs} == {"Q", "K", "V"}
+        assert graph.outputs == ("O",)
     assert (graph.mask.name if graph.mask else "full") == mask
-    assert graph.producers["Qs"].domain is None
+    assert next(e for e in forward if e.output.name == "Qs").domain is None
     assert variant(name).symbols <= {N_q, N_k, d, d_v, h, h_k, B}
 
 

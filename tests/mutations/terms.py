@@ -22,6 +22,9 @@ RESIDENT, FLOP, EXECUTES, CONSTANT = (
     "hardware/constant.py",
 )
 
+DIFFERENTIATE = ("tests/derive/test_differentiate.py",)
+D = "derive/differentiate.py"
+
 TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     # the re-read rule
     (T, "and not loop.carried_by(tensor) and not once", "and not once", "loops that carry a tensor repeat it", TRAFFIC),
@@ -36,14 +39,26 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (T, "(0 if leaves or kept else once)", "0", "the last visit of a private partial sum is written", TRAFFIC),
     (T, "and not finished_in_place(schedule, kernel, tensor)", "", "O does not take the place of U", TRAFFIC),
     (T, "keys = met.key_rows if rows_vary else met.key_rows_once", "keys = met.key_rows", "keys met once a row", TRAFFIC),
-    (T, "rows = met.query_rows if keys_vary else met.query_rows_once", "rows = met.query_rows", "rows met once", TRAFFIC),
+    (T, "rows = _query_rows(prefix, tensor, met) if keys_vary else met.query_rows_once", "rows = _query_rows(prefix, tensor, met)", "rows met once", TRAFFIC),
+    (T, "cases((met.query_rows, sp.Eq(between, 1)), (met.query_rows_met, sp.true))", "met.query_rows", "the last tile stays although heads come between", TRAFFIC),
     (T, "mask.rows_touched if index == mask.row else mask.keys_touched", "extent", "compulsory ignores masks", TRAFFIC),
+    # gradients
+    (D, "e.map is Map.NEG or (e.map is Map.SUB and position == 1)", "e.map is Map.NEG", "a subtrahend's gradient keeps its sign", DIFFERENTIATE),
+    (D, "(self._emit(product, (d, e.output), Map.MUL, e), e.inputs[1]), True", "(self._emit(product, (d, e.output), Map.MUL, e), e.inputs[1]), False", "a divisor's gradient keeps its sign", DIFFERENTIATE),
+    (D, "return Map.MUL, (d, e.output), False", "return Map.MUL, (d, e.inputs[0]), False", "exp has another derivative", DIFFERENTIATE),
+    (D, "if not repeats and not set(e.space) <= bound:", "if False:", "what is repeated along a summed index is counted once", DIFFERENTIATE),
+    (D, "mask = of.domain if of.domain and", "mask = None if of.domain and", "gradients ignore the mask", DIFFERENTIATE),
+    (D, "Map.SUB if part.negative != total.negative else Map.ADD", "Map.ADD", "negative gradients are added", DIFFERENTIATE),
+    (D, "if e.reduce is Reduce.MAX and not shift_cancels(forward, e):", "if False:", "any maximum is held fixed", DIFFERENTIATE),
+    (D, "mixes_rows = bool(carried & {i.name for i in e.reduced})", "mixes_rows = False", "a maximum a row cancels in a sum over rows", DIFFERENTIATE),
+    (D, "sums_shifts = e.reduce is Reduce.SUM and found.shift != 0", "sums_shifts = False", "a sum of shifts is one shift", DIFFERENTIATE),
+    ("derive/footprint.py", "live = [t.size * t.width for t in spilled(schedule, kernel)]", "live = []", "partial sums in memory need no room", ("tests/derive/test_footprint.py", "tests/published/test_backward.py")),
     # tiles under a mask
     (COVERAGE, "self.mask.end(self._query(past_last_row - 1))", "self.mask.end(self._query(past_last_row))", "one row past the tile", TRAFFIC),
     (COVERAGE, "self.mask.end(self.mask.rows - 1)", "self.mask.end(self._query((i + 1) * self.rows.tile - 1))", "the last row tile is not cut", TRAFFIC),
     (COVERAGE, "row if self._heads == 1 else down(row / self._heads)", "row", "packed heads are queries", TRAFFIC),
     (COVERAGE, "tiles = up(self._end(i) / self.keys.tile)", "tiles = down(self._end(i) / self.keys.tile)", "the diagonal tile is skipped", TRAFFIC),
-    (COVERAGE, "return self._rows_weighted(self.tiles_of) - stays * (self.rows.extent - self.rows.tile * last)", "return self._rows_weighted(self.tiles_of)", "the last row tile never stays", TRAFFIC),
+    (COVERAGE, "return self.query_rows_met - stays * (self.rows.extent - self.rows.tile * last)", "return self.query_rows_met", "the last row tile never stays", TRAFFIC),
     (COVERAGE, "- most(self.tiles_of(last - 1), sp.Integer(1)), sp.Integer(0))", "- self.tiles_of(last - 1), sp.Integer(0))", "the first visit counts as staying", TRAFFIC),
     (COVERAGE, "self.rows.extent - self.rows.tile * down(blind / self.rows.tile)", "self.rows.extent - blind", "blind rows of a met tile are not loaded", TRAFFIC),
     (COVERAGE, "blind = self.mask.rows_blind_above * self._heads", "blind = self.mask.rows_blind_above", "blind rows have one head", TRAFFIC),

@@ -37,6 +37,8 @@ QUESTIONS = {
     "widths": ("mha", "d=?", "dv=?", "scores=fp32", "--schedule", "flash2,naive"),
     "causal": ("mha", "mask=causal"),
     "decode": ("decode",),
+    "backward": ("mha-backward",),
+    "matmul": ("matmul",),
     "cross": ("cross", "--where", "Nq <= Nk"),
 }
 
@@ -66,7 +68,7 @@ def test_the_best_schedule_by_regime_is_what_the_paper_proves() -> None:
     }
 
 
-@pytest.mark.parametrize("question", ["closed", "heads"])
+@pytest.mark.parametrize("question", ["closed", "heads", "backward", "matmul"])
 def test_no_schedule_that_fits_is_below_a_lower_bound(question: str) -> None:
     """Only a schedule that is granted its operands may claim less, and then the answer says that it cannot have them."""
     for schedule in bound(*QUESTIONS[question])["schedules"].values():

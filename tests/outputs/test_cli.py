@@ -268,3 +268,26 @@ def test_the_schema_of_a_check_is_valid_and_alive() -> None:
     assert not validator.is_valid(good | {"extra": 1})
     assert not validator.is_valid(good | {"mismatches": 1})
     assert not validator.is_valid({k: v for k, v in good.items() if k != "seed"})
+
+
+def test_a_backward_pass_has_schedules_of_its_own() -> None:
+    """None named: P saved beside P made again, each with the bytes that it must read; no decode step."""
+    found = derive("explain", "mha-backward", "N=256", "d=64", "mask=causal", "--on", "h100-sxm")
+    assert (found.code, found.err) == (0, "")
+    assert "backward, causal, bottom-right" in found.out
+    assert "4 N d (1 + N)" in found.out  # four products of half the pairs
+    assert "5 N d (1 + N)" in found.out
+    assert found.out.count("naive-backward") > 3
+    assert "in decode" not in found.out
+    checked = derive("check", "gqa-backward", "--samples", "10")
+    assert (checked.code, checked.err) == (0, "")
+    assert "naive-backward, flash2-backward: 10 configurations" in checked.out
+
+
+def test_a_schedule_of_the_other_direction_is_refused() -> None:
+    """One sentence that says where to look."""
+    for words in (("mha", "flash2-backward"), ("mha-backward", "flash2")):
+        found = derive("explain", words[0], "--schedule", words[1])
+        assert found.code == 2
+        assert found.err.count("\n") == 1
+        assert "`derive schedules` lists both" in found.err

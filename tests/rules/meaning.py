@@ -30,14 +30,15 @@ RAGGED = {"N_q": 5, "N_k": 7, "d": 2, "d_v": 3, "h": 4, "h_k": 2, "B": 2, "B_r":
 
 
 def inputs_of(graph: Graph, numbers: Numbers, seed: int = 0) -> dict[str, Array]:
-    """An array for each input, entries from 1/2 to 3/2: sums of products lose no digits to cancellation."""
+    """An array for each tensor that nothing makes, entries from 1/2 to 3/2: sums of products lose no digits to cancellation."""
     rng, extents = np.random.default_rng(seed), sizes(graph, numbers)
-    return {t.name: rng.uniform(0.5, 1.5, [extents[i.name] for i in t.indices]) for t in graph.inputs}
+    return {t.name: rng.uniform(0.5, 1.5, [extents[i.name] for i in t.indices]) for t in graph.sources}
 
 
 def scalars_of(graph: Graph) -> dict[str, float]:
     """A value for each of the kernels' arguments: what a cascade reads without any index."""
-    read = sorted({t.name for e in graph.einsums for t in e.inputs if t.name not in graph.producers and not t.indices})
+    einsums = (*graph.given, *graph.einsums)
+    read = sorted({t.name for e in einsums for t in e.inputs if t.name not in graph.producers and not t.indices})
     return {name: 0.6 + 0.2 * n for n, name in enumerate(read)}
 
 

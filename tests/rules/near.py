@@ -16,7 +16,7 @@ import sympy as sp
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import IllFormedError
 from derive.graph import Graph
-from derive.mask import causal
+from derive.mask import Mask, causal
 from derive.notation import cascade
 from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import B_c, B_r, N_k, N_q, b
@@ -38,18 +38,55 @@ def near_graph(example: Graph, random: Random) -> Graph | None:
 
 def _redrawn(example: Graph, random: Random) -> Graph:
     pool = tuple(example.indices.values())
-    changed = {
-        name: replace(tensor, indices=_indices(tensor, pool, random)) for name, tensor in example.tensors.items()
-    }
-    einsums = [
-        replace(e, output=changed[e.output.name], inputs=tuple(changed[t.name] for t in e.inputs))
-        for e in example.einsums
-    ]
+    tensors = example.tensors | {t.name: t for e in example.given for t in (*e.inputs, e.output)}
+    changed = {name: replace(tensor, indices=_indices(tensor, pool, random)) for name, tensor in tensors.items()}
+
+    def with_changes(e: Einsum) -> Einsum:
+        return replace(e, output=changed[e.output.name], inputs=tuple(changed[t.name] for t in e.inputs))
+
+    einsums = [with_changes(e) for e in example.einsums]
     for number in range(random.choice((0, 0, 1, 2))):
         einsums.append(_reader(f"Y{number}", tuple(changed.values()), random))
     made = [e.output.name for e in einsums]
     outputs = {*example.outputs, *(n for n in made if n.startswith("Y")), *(n for n in made if random.random() < 0.1)}
-    return Graph(tuple(einsums), tuple(n for n in made if n in outputs))
+    left = tuple(n for n in made if n in outputs)
+    if not example.given:
+        return Graph(tuple(einsums), left)
+    return _with_a_past(Graph(tuple(einsums), left), [with_changes(e) for e in example.given], random)
+
+
+def _with_a_past(graph: Graph, given: list[Einsum], random: Random) -> Graph:
+    """*graph* after *given*, now and then computed again in part, under masks here and there, or after something else."""
+    einsums, change = list(graph.einsums), random.randrange(8)
+    if change == 0:
+        einsums.insert(random.randrange(len(einsums) + 1), random.choice(given))
+    elif change == 1:
+        mask = causal(N_q, N_k)
+        chosen = {e.output.name: random.random() < 0.5 for e in (*einsums, *given)}  # a name has one value
+        einsums, given = ([_masked(e, mask) if chosen[e.output.name] else e for e in es] for es in (einsums, given))
+    elif change == 2:
+        made = {e.output.name for e in (*einsums, *given)}
+        given = [_reader("G", tuple(t for e in given for t in e.inputs if t.name not in made), random)]
+    elif change == 3:
+        at = random.randrange(len(einsums))
+        e = einsums[at]
+        others = [i for i in graph.indices.values() if i not in e.output.indices]
+        if e.output.indices and others:
+            turned = replace(e.output, indices=(random.choice(others), *e.output.indices[1:]))
+            einsums = [
+                replace(
+                    x,
+                    output=turned if x.output == e.output else x.output,
+                    inputs=tuple(turned if t == e.output else t for t in x.inputs),
+                )
+                for x in einsums
+            ]
+    return Graph(tuple(einsums), graph.outputs, tuple(given))
+
+
+def _masked(e: Einsum, mask: Mask) -> Einsum:
+    """*e* over the kept pairs, where it runs over pairs."""
+    return replace(e, domain=mask) if {mask.row, mask.column} <= {i.name for i in e.space} else e
 
 
 def _indices(tensor: Tensor, pool: tuple[Index, ...], random: Random) -> tuple[Index, ...]:

@@ -5,8 +5,8 @@ import pytest
 from derive.rewrite import Rule, apply_once
 from derive.schedule import Kernel, Schedule, lift
 from derive.traffic import compulsory, traffic
-from rules.schedule.examples import three_pass
-from rules.schedule.fuse import ALL, BETWEEN_PRODUCTS, PROLOGUE, RULES
+from rules.schedule.examples import backward_saved, backward_streaming, three_pass
+from rules.schedule.fuse import AFTER_ROW_SUMS, ALL, BETWEEN_PRODUCTS, EPILOGUE, PROLOGUE, RULES
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -54,6 +54,22 @@ def test_a_scaling_that_something_else_reads_is_no_prologue() -> None:
     after = apply_once(PROLOGUE, lift(extra)).after
     assert isinstance(after, Schedule)
     assert after.outputs_of(after.kernels[0])[0].name == "Qs"
+
+
+def test_the_scale_joins_the_product_that_it_finishes() -> None:
+    """In a backward pass dQ = dQs c runs inside dQs = dS K: the unscaled gradient never crosses memory."""
+    after = apply_once(EPILOGUE, lift(backward_saved())).after
+    assert isinstance(after, Schedule)
+    assert "dQs..dQ" in [k.name for k in after.kernels]
+    assert "dQs" not in traffic(after).by_tensor
+
+
+def test_the_row_sums_stay_apart() -> None:
+    """D runs once, before one kernel that does the rest; a forward pass has no such sum."""
+    after = apply_once(AFTER_ROW_SUMS, lift(backward_streaming())).after
+    assert isinstance(after, Schedule)
+    assert [k.name for k in after.kernels] == ["D", "dP..dQ"]
+    assert not list(AFTER_ROW_SUMS.shape(lift(three_pass())))
 
 
 def test_no_rule_fuses_a_single_kernel() -> None:

@@ -4,8 +4,8 @@ from derive.footprint import tile_size
 from derive.rewrite import apply_once
 from derive.schedule import Schedule
 from derive.symbols import B, B_c, B_r, N_k, N_q, d, h
-from rules.schedule.examples import fused, streaming, two_pass
-from rules.schedule.tile import KEYS, QUERIES, kernel_graph
+from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
+from rules.schedule.tile import KEYS, QUERIES, SHARED_HEADS, kernel_graph
 
 
 def test_a_tensor_needs_a_tile_of_the_index_it_carries() -> None:
@@ -32,6 +32,17 @@ def test_a_new_loop_is_the_innermost_and_sequential() -> None:
     """Order is interchange's affair."""
     both = apply_once(KEYS, apply_once(QUERIES, fused(streaming())).after).after
     assert [(x.indices[0].name, x.grid) for x in both.kernels[0].loops] == [("q", False), ("k", False)]  # type: ignore[union-attr]
+
+
+def test_heads_whose_gradients_are_summed_run_in_turn() -> None:
+    """A group's r query heads, inside the keys: dK of a key tile stays while they run; separate heads need no loop."""
+    grouped = apply_once(SHARED_HEADS, SHARED_HEADS.example()).after
+    assert [(x.indices[0].name, x.tile, x.grid) for x in grouped.kernels[0].loops] == [  # type: ignore[union-attr]
+        ("k", B_c, False),
+        ("r", 1, False),
+    ]
+    graph = backward_streaming()
+    assert not list(SHARED_HEADS.shape(fused(graph, loop(graph, "k"))))
 
 
 def test_a_kernel_as_a_graph_leaves_what_others_read() -> None:

@@ -23,7 +23,7 @@ def test_every_theorem_names_its_source_and_reads(theorem: object) -> None:
     assert theorem.assumes  # type: ignore[attr-defined]
     for monomial, where in theorem.classes:  # type: ignore[attr-defined]
         assert read_monomial(monomial, names) != 1
-        assert not where or read_condition(where, names)
+        assert not where or all(read_condition(part, names) for part in where.split(" and "))
 
 
 def test_attention_is_spoken_of_whatever_its_heads() -> None:

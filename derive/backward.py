@@ -1,0 +1,42 @@
+"""The backward pass of a variant: its graph differentiated, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+
+import sympy as sp
+
+from derive.differentiate import differentiate
+from derive.graph import Graph
+from derive.symbols import b_acc
+from derive.variant import Variant
+
+
+@dataclass(frozen=True)
+class Backward(Variant):
+    """A variant whose graph is the gradients of another's.
+
+    Attributes:
+        widths: bytes an element of gradients that are not as wide as their tensor: the gradient of the scaled queries is
+            a partial sum over the keys, held in the accumulator's type.
+    """
+
+    widths: Mapping[str, sp.Expr] = field(default_factory=lambda: {"dQs": b_acc})
+
+    def graph(self, mask: str = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
+        """The gradients of its inputs under *mask*; see ``Variant.graph``."""
+        return differentiate(super().graph(mask, given), self.widths)
+
+
+def backward(forward: Variant, *, name: str, reference: str) -> Backward:
+    """The backward pass of *forward*."""
+    same = {f.name: getattr(forward, f.name) for f in fields(Variant)}
+    changed = {
+        "name": name,
+        "says": f"the backward pass of {forward.name}: dQ, dK and dV from dO and what the forward pass saved",
+        "reference": reference,
+        "direction": "backward",
+        "schedules": ("naive-backward", "flash2-backward"),
+    }
+    return Backward(**same | changed)
