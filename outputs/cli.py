@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from derive.errors import DeriveError, nearest
+from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
     from outputs.explanation import Explanation
@@ -286,6 +287,9 @@ def _show(sections: list[Any]) -> None:
     from outputs.layout import show
 
     show(sections, Console(soft_wrap=False, width=None if sys.stdout.isatty() else _columns()))
+
+
+main.add_command(tiles_command(_show))
 
 
 def _columns() -> int:
