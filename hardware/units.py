@@ -26,6 +26,7 @@ _COUNTED = (
     "blocks",
     "threads",
     "lanes",
+    "rows",
 )
 
 UNITS: dict[str, tuple[Fraction, str]] = {
@@ -71,6 +72,7 @@ MEASURES: tuple[tuple[str, frozenset[str]], ...] = (
     ("*_bandwidth", frozenset({"B/s"})),
     ("special_function_throughput", frozenset({"op/clk/SM"})),
     ("*_count", frozenset({"count"})),
+    ("mma_rows", frozenset({"count"})),
     ("l2_size", frozenset({"B"})),
     ("*_capacity", frozenset({"B"})),
     ("l2_effective", frozenset({"B"})),

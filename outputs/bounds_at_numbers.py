@@ -15,7 +15,7 @@ from derive.exact import Number, holds, value
 from derive.growth.classes import problems
 from derive.growth.optimum import best, best_numerically
 from outputs.crossing import Changes, changes, count_at
-from outputs.deduction import account
+from outputs.deduction import account, unfitted
 
 if TYPE_CHECKING:
     from derive.growth import Lead
@@ -37,7 +37,7 @@ class AtNumbers:
     @cached_property
     def values(self) -> dict[str, Number]:
         """Numbers by name: those given, the machine's M, and N where both lengths are one."""
-        made = account(self.of.request, next(iter(self.of.accounts)), self.of.machine, self.of.options, fit=False)
+        made = unfitted(self.of.request, next(iter(self.of.accounts)), self.of.machine, self.of.options)
         found = dict(made.values)
         if self.of.alike and "N_k" in found:
             found["N"] = found["N_k"]
@@ -107,7 +107,7 @@ class AtNumbers:
         if tiles is None or "M" not in self.values:
             return None
         request = replace(self.of.request, numbers={**self.of.request.numbers, **tiles})
-        return account(request, name, self.of.machine, self.of.options, fit=False)
+        return unfitted(request, name, self.of.machine, self.of.options)
 
     def at_usual(self, name: str) -> Account | None:
         """The schedule with the tiles given, or its usual ones; ``None`` when they fit neither way.

@@ -14,6 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
+from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
     from outputs.explanation import Explanation
@@ -291,6 +292,9 @@ def _show(sections: list[Any]) -> None:
     from outputs.layout import show
 
     show(sections, Console(soft_wrap=False, width=None if sys.stdout.isatty() else _columns()))
+
+
+main.add_command(tiles_command(_show))
 
 
 def _columns() -> int:

@@ -45,14 +45,22 @@ class Options:
     ctas_an_sm: int = 1
 
 
-def account(request: Request, schedule: str, machine: Machine | None, options: Options, *, fit: bool = True) -> Account:
-    """The account of *schedule* for *request*; unless *fit*, its tiles are not held against the machine.
+def account(request: Request, schedule: str, machine: Machine | None, options: Options) -> Account:
+    """The account of *schedule* for *request*.
 
     Raises:
         UnknownNameError: no schedule has this name.
         InfeasibleError: its tiles do not fit the machine's shared memory.
         PreconditionError: a rule of the schedule does not apply to the variant.
     """
+    made = unfitted(request, schedule, machine, options)
+    if machine is None or (room := machine.get("shared_mem_per_block_max")) is None:
+        return made
+    return _fitted(made, request.numbers, int(room.value))
+
+
+def unfitted(request: Request, schedule: str, machine: Machine | None, options: Options) -> Account:
+    """The same, whether or not its tiles fit the machine; raises as ``account`` does but for that."""
     chosen = plan(schedule).ordered(
         order=options.order,
         sawtooth=options.sawtooth,
@@ -62,10 +70,7 @@ def account(request: Request, schedule: str, machine: Machine | None, options: O
     derivation = chosen.derive(request.variant.graph(request.mask, given))
     numbers: dict[str, Number] = {**request.widths, **_machine_numbers(machine, options, request), **request.numbers}
     values = {**numbers, **_tiles(chosen, numbers)}
-    made = Account(derivation, values, options.convention, machine, request.operand.name)
-    if not fit or machine is None or (room := machine.get("shared_mem_per_block_max")) is None:
-        return made
-    return _fitted(made, request.numbers, int(room.value))
+    return Account(derivation, values, options.convention, machine, request.operand.name)
 
 
 def _machine_numbers(machine: Machine | None, options: Options, request: Request) -> dict[str, Number]:

@@ -133,7 +133,7 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
 def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Number:
     """The value of *text* for symbol *name*."""
     if name == "C_L2":
-        return _capacity(key, text)
+        return capacity(f"{key}=", text)
     matched = _LENGTH.fullmatch(text)
     if matched is None:
         raise BadValueError(_why_no_length(key, name, text, types))
@@ -164,13 +164,18 @@ def _why_no_length(key: str, name: str, text: str, types: Mapping[str, DType]) -
     return f"{key}={_shown(text)} is no number; {says} is a whole number such as 8192, 8K or 8Ki"
 
 
-def _capacity(key: str, text: str) -> int:
+def capacity(where: str, text: str) -> int:
+    """The bytes that *text* says, written after *where*.
+
+    Raises:
+        BadValueError: it has no unit, or is no whole number of bytes.
+    """
     found = _CAPACITY.fullmatch(text)
     if found is None:
-        raise BadValueError(f"{key}={_shown(text)}: a capacity takes a unit, such as 50MiB (binary) or 50MB (decimal)")
+        raise BadValueError(f"{where}{_shown(text)}: a capacity takes a unit, such as 50MiB (binary) or 50MB (decimal)")
     size = Fraction(found[1]) * _BYTES[found[2]]
     if size < 1 or size > LARGEST or size.denominator != 1:
-        raise BadValueError(f"{key}={_shown(text)}: a capacity is a whole number of bytes, at least 1 B")
+        raise BadValueError(f"{where}{_shown(text)}: a capacity is a whole number of bytes, at least 1 B")
     return int(size)
 
 

@@ -12,6 +12,7 @@ MASK = ("tests/derive/test_mask.py", "tests/derive/test_traffic.py")
 EXECUTE = ("tests/derive/test_execute.py",)
 HARDWARE = ("tests/hardware",)
 FOOTPRINT = ("tests/derive/test_footprint.py",)
+TILES = ("tests/derive/test_staging.py", "tests/outputs/test_tiles.py", "tests/published/test_tiles.py")
 ALGEBRA = ("tests/rules",)
 
 T, COVERAGE, SHARING = "derive/traffic.py", "derive/coverage.py", "derive/sharing.py"
@@ -139,6 +140,18 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("derive/footprint.py", "tensor.width if place is Place.SHARED else accumulator", "tensor.width", "registers by stored width", FOOTPRINT),
     ("derive/footprint.py", "name in graph.outputs or n <= last_read[name]", "n <= last_read[name]", "outputs die with their last reader", FOOTPRINT),
     ("derive/footprint.py", "position[name] <= n and (", "(", "intermediates live before they are made", FOOTPRINT),
+    # tiles for a machine
+    ("derive/staging.py", "kernel.sequential[-1].carried_by(tensor)", "kernel.sequential[0].carried_by(tensor)", "the outermost loop decides what streams", TILES),
+    ("derive/staging.py", "(stages if streams(kernel, tensor) else 1)", "stages", "what stays has a buffer a stage", TILES),
+    ("derive/staging.py", "grid=x.grid or n <= last", "grid=x.grid", "warp groups share registers", TILES),
+    ("derive/staging.py", "if name not in in_place", "", "Q is staged twice", TILES),
+    ("outputs/tiles.py", "lcm(self.choices.step, int(instruction.value))", "self.choices.step", "rows ignore the matrix instruction", TILES),
+    ("outputs/tiles.py", "-(-held[B_r.name] // groups)", "self.choices.rows", "rows are not dealt evenly", TILES),
+    ("outputs/tiles.py", "return (self.sm, self.dram or 0, self.shared, *self.sizes.values())", "return (self.sm, *self.sizes.values())", "ties go by size", TILES),
+    ("outputs/tiles.py", "while tile < self.extents[name]:", "while tile + step <= self.extents[name]:", "a ragged last size is never tried", TILES),
+    ("outputs/tiles.py", "self.needed(limit, sizes) > room", "self.needed(limit, sizes) >= room", "a full memory is over-full", TILES),
+    ("outputs/published_tiles.py", "line.d_max == built_for and ", "", "a wider kernel speaks for a narrower head", TILES),
+    ("outputs/tile_comparison.py", "stages=line.stages, ", "", "published kernels run with the stages asked for", TILES),
     # running a schedule
     (EXECUTES, "so_far, relative_to = so_far * np.exp(rise), maximum", "relative_to = maximum", "partial sums are not rescaled", EXECUTE),
     (EXECUTES, "relative_to - maximum)", "maximum - relative_to)", "rescaled the wrong way", EXECUTE),
