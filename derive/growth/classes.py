@@ -198,7 +198,10 @@ class _Count:
                     "the bounds on its sums do not meet"
                 )
         for kernel in self._single_trips():
-            other = envelope(self._program(parameters, kernel, up=True), region)
+            try:
+                other = envelope(self._program(parameters, kernel, up=True), region)
+            except DomainError:
+                continue  # a tile as large as that extent fits nowhere in the region
             if _improves(other, found):
                 raise DomainError(
                     f"kernel {self.kernel.name} moves less where {kernel.nest}, which is a regime of its own: "

@@ -140,6 +140,13 @@ def test_a_regime_cuts_what_leads() -> None:
     assert found.monomials == (N * d,)
 
 
+@pytest.mark.parametrize(("schedule", "lead"), [("flash1", N**2 * d**2 / M), ("square", N**2 * d / sp.sqrt(M))])
+def test_a_regime_may_rule_out_tiles_as_large_as_their_extents(schedule: str, lead: sp.Expr) -> None:
+    """The paper's own regime for FlashAttention, M <= N d, leaves no room for all rows at once; that refuses nothing."""
+    assert growth(schedule_of(schedule), TIED, where=[(d, M), (M, N * d)]).monomials[-1] == lead
+    assert growth(schedule_of(schedule), TIED, where=[(d, M), (M**2, N * d)]).monomials[-1] == lead
+
+
 def test_a_regime_that_contradicts_itself_is_refused() -> None:
     """With the condition at which it breaks."""
     with pytest.raises(
