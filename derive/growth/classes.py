@@ -262,7 +262,7 @@ class _Count:
     @lru_cache(maxsize=64)  # noqa: B019  (bounded)
     def _smooth(self, parameters: Parameters, kernel: Kernel) -> tuple[list[Term], list[Term]]:
         """The signed terms of *kernel*'s count and of its footprint."""
-        amount = self._amount(kernel, up=False)
+        amount = self._amount(kernel, up=False, tending=True)
         facts, footprint = self._known(amount, parameters, kernel)
         return smooth(amount, facts), smooth(footprint, facts) if footprint != 0 else []
 
@@ -285,11 +285,11 @@ class _Count:
         nests = [tuple(Loop(x.indices, x.extent, x.grid) if x in c else x for x in self.kernel.loops) for c in chosen]
         return [self.kernel.with_(loops=nest) for nest in nests]
 
-    def _amount(self, kernel: Kernel, *, up: bool) -> sp.Expr:
+    def _amount(self, kernel: Kernel, *, up: bool, tending: bool = False) -> sp.Expr:
         """Elements that *kernel* moves, sums over a mask's tiles replaced by their bounds."""
         schedule = self.schedule if kernel is self.kernel else self.schedule.replace((self.kernel,), kernel)
         met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
-        bounds = None if met is None else TileBounds(met, up)
+        bounds = None if met is None else TileBounds(met, up, tending)
         return traffic_under(schedule, kernel, bounds).total.amount.xreplace(self.alike)  # type: ignore[arg-type]
 
     @lru_cache(maxsize=64)  # noqa: B019  (bounded)
