@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 
 import sympy as sp
@@ -42,11 +43,14 @@ class Count:
         loops = [loop for loop in kernel.loops if loop.tile.free_symbols]
         self.extents = {s: loop.extent.xreplace(self.alike) for loop in loops for s in loop.tile.free_symbols}
         self.footprint = working_set(schedule, kernel).amount.xreplace(self.alike) if loops else sp.Integer(0)
+        self.others: list[
+            tuple[Kernel, Envelope]
+        ] = []  # with single trips, as far as those fit; filled by ``envelope``
 
     def problem(self) -> Problem:
         """What its tiles minimise."""
         amount = self._amount(self.kernel, up=False)
-        _, terms = self._smooth(Parameters.of((amount, self.footprint)))
+        terms, _ = self._smooth(Parameters.of((amount, self.footprint)), self.kernel)
         monomials = (t.coefficient * sp.Mul(*(s ** sp.Rational(e) for s, e in t.exponents.items())) for t in terms)
         return Problem(sp.Add(*monomials), self.footprint, self.extents)
 
@@ -73,7 +77,11 @@ class Count:
                     "the bounds on its sums do not meet"
                 )
         for kernel in self._single_trips():
-            other = envelope(self.program(parameters, kernel, up=True), region)
+            try:
+                other = envelope(self.program(parameters, kernel, up=True), region)
+            except DomainError:
+                continue  # a tile as large as that extent fits nowhere in the region
+            self.others.append((kernel, other))
             if _improves(other, found):
                 raise DomainError(
                     f"kernel {self.kernel.name} moves less where {kernel.nest}, which is a regime of its own: "
@@ -82,21 +90,34 @@ class Count:
         return found
 
     def constant(self, parameters: Parameters, form: Vector, cell: Cone) -> sp.Expr | None:
-        """What stands in front of the monomial *form* in this kernel's count at its best tiles; 0 where it moves less."""
+        """What stands in front of the monomial *form* in this kernel's count at its best tiles; 0 where it moves less.
+
+        A single trip may save a constant; where it does so in a part of *cell* alone, there is not one number.
+        """
+        found = self._constant(self.kernel, parameters, form, cell)
+        parts = [(k, cell.cut_all(p.cell.normals)) for k, other in self.others for p in other.pieces if p.form == form]
+        for kernel, part in parts if found else ():
+            if part.has_interior and (less := self._constant(kernel, parameters, form, part)) and less < found:
+                if not all(map(cell.implies, part.normals)):
+                    return None
+                found = less
+        return found
+
+    def _constant(self, kernel: Kernel, parameters: Parameters, form: Vector, cell: Cone) -> sp.Expr | None:
+        """The same for *kernel*, which is this one or has some single trips."""
         try:
-            facts, terms = self._smooth(parameters)
+            terms, held = self._smooth(parameters, kernel)
         except DomainError:  # an extreme without one winner throughout
             return None
-        program = self.program(parameters, self.kernel, up=True)
+        program = self.program(parameters, kernel, up=True)
         answer = program.solved(cell.middle)
         at = [Fraction(x) for x in cell.middle]
         if isinstance(answer, Infeasible) or dot(answer.value, at) < dot(form, at):
             return sp.Integer(0)
         sizes = program.inside(cell.middle)
-        extents = {t: exponents_of(e) for t, e in self.extents.items()}
+        extents = {t: exponents_of(self.extents[t]) for t in sizes}
         if self.is_masked and any(dot(parameters.form(e), at) == sizes[t] for t, e in extents.items()):
             return None  # the sums over a mask's tiles tend to its pairs only while tiles are small against it
-        held = smooth(self.footprint, facts) if self.footprint != 0 else []
         return best_constant(parameters, form, cell.middle, sizes, extents, terms, held)
 
     def constant_at(
@@ -104,7 +125,7 @@ class Count:
     ) -> sp.Expr | None:
         """The same at given *tiles*, written in the parameters; roundings are dropped."""
         try:
-            _, terms = self._smooth(parameters)
+            terms, _ = self._smooth(parameters, self.kernel)
         except DomainError:
             return None
         plain = {
@@ -120,12 +141,22 @@ class Count:
                     return None  # in this region the paper's tile is as large as the whole extent
         return constant_at(exponents_of(parameters.monomial(form)), plain, terms)
 
-    def _smooth(self, parameters: Parameters) -> tuple[Facts, list[Term]]:
-        amount = self._amount(self.kernel, up=False)
-        facts = Facts.of(
-            (amount, self.footprint, *parameters.symbols), (*self.extents.items(), *self.where), parameters.shares
-        )
-        return facts, smooth(amount, facts)
+    @lru_cache(maxsize=64)  # noqa: B019  (bounded)
+    def _smooth(self, parameters: Parameters, kernel: Kernel) -> tuple[list[Term], list[Term]]:
+        """The signed terms of *kernel*'s count and of its footprint."""
+        amount = self._amount(kernel, up=False, tending=True)
+        facts, footprint = self._known(amount, parameters, kernel)
+        return smooth(amount, facts), smooth(footprint, facts) if footprint != 0 else []
+
+    def _known(self, amount: sp.Expr, parameters: Parameters, kernel: Kernel) -> tuple[Facts, sp.Expr]:
+        """What is known of *amount*'s symbols, and the footprint; a tile of a single trip is as large as its extent."""
+        bounds = (*self._extents(kernel).items(), *self.where)
+        replaced = {x.tile: x.extent.xreplace(self.alike) for x in self.kernel.loops if x not in kernel.loops}
+        facts = Facts.of((amount, self.footprint, *parameters.symbols), bounds, parameters.shares)
+        return facts, sp.expand(self.footprint.xreplace(replaced))
+
+    def _extents(self, kernel: Kernel) -> dict[sp.Symbol, sp.Expr]:
+        return {t: e for t, e in self.extents.items() if any(t in x.tile.free_symbols for x in kernel.loops)}
 
     def _single_trips(self) -> list[Kernel]:
         """The kernel with one trip of some sequential loops, where that changes what stays on chip."""
@@ -133,29 +164,22 @@ class Count:
         if not self._amount(self.kernel, up=True).has(sp.Piecewise):
             return []
         chosen = [subset for n in range(1, len(loops) + 1) for subset in combinations(loops, n)]
-        return [
-            self.kernel.with_(
-                loops=tuple(Loop(x.indices, x.extent, x.grid) if x in c else x for x in self.kernel.loops)
-            )
-            for c in chosen
-        ]
+        nests = [tuple(Loop(x.indices, x.extent, x.grid) if x in c else x for x in self.kernel.loops) for c in chosen]
+        return [self.kernel.with_(loops=nest) for nest in nests]
 
-    def _amount(self, kernel: Kernel, *, up: bool) -> sp.Expr:
+    def _amount(self, kernel: Kernel, *, up: bool, tending: bool = False) -> sp.Expr:
         """Elements that *kernel* moves, sums over a mask's tiles replaced by their bounds."""
         schedule = self.schedule if kernel is self.kernel else self.schedule.replace((self.kernel,), kernel)
         met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
-        bounds = None if met is None else TileBounds(met, up)
+        bounds = None if met is None else TileBounds(met, up, tending)
         return traffic_under(schedule, kernel, bounds).total.amount.xreplace(self.alike)  # type: ignore[arg-type]
 
+    @lru_cache(maxsize=64)  # noqa: B019  (bounded)
     def program(self, parameters: Parameters, kernel: Kernel, *, up: bool) -> Program:
         """The tropical linear program of its tiles, with the count bounded from above or below."""
         amount = self._amount(kernel, up=up)
-        extents = {t: e for t, e in self.extents.items() if any(t in x.tile.free_symbols for x in kernel.loops)}
-        facts = Facts.of(
-            (amount, self.footprint, *parameters.symbols), (*extents.items(), *self.where), parameters.shares
-        )
-        replaced = {x.tile: x.extent.xreplace(self.alike) for x in self.kernel.loops if x not in kernel.loops}
-        held = below(sp.expand(self.footprint.xreplace(replaced)), facts) if self.footprint != 0 else []
+        extents, (facts, footprint) = self._extents(kernel), self._known(amount, parameters, kernel)
+        held = below(footprint, facts) if footprint != 0 else []
         terms = (above if up else below)(amount, facts)
         empty = Program(parameters, tuple(extents), (), (), ())
         sizes = [exponents_of(e) for e in extents.values()]

@@ -27,6 +27,8 @@ from derive.growth.linear import ZERO, Infeasible, Optimum, Vector, dot, minimis
 from derive.growth.parameters import Condition, Exponents, Parameters
 
 ONE = Fraction(1)
+MOST_TILINGS = 6
+"""Formulas for the tiles of one monomial that are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,8 @@ class Piece:
         form: its logarithm.
         weights: the dual vertex: the weighted mean of these rows is the monomial, whatever the tiles, so no tiles do better.
         cell: where it is the largest of the class.
-        tilings: the primal: tiles that reach it, over the whole cell.
+        tilings: the primal: tiles that reach it, over the whole cell, or the first ``MOST_TILINGS`` of many. That some tiles
+            reach it everywhere was shown at the cell's rays.
     """
 
     form: Vector
@@ -229,8 +232,10 @@ def _lifted(region: Cone, form: Vector) -> Cone:
     return Cone((*normals, primitive((*(-x for x in form), ONE))), (*rays, upwards))
 
 
-def _tilings(program: Program, form: Vector, cell: Cone) -> list[Tiling]:
-    """Tiles that reach *form* over all of *cell*, as few formulas as the search finds."""
+def _tilings(program: Program, form: Vector, cell: Cone, room: int = MOST_TILINGS) -> list[Tiling]:
+    """Tiles that reach *form* in *cell*, at most *room* formulas."""
+    if room < 1:
+        return []
     answer = program.solved(cell.middle)
     assert isinstance(answer, Optimum), "a cell lies where tiles fit"
     tiles = answer.point[1:]
@@ -245,7 +250,7 @@ def _tilings(program: Program, form: Vector, cell: Cone) -> list[Tiling]:
             continue
         outside = rest.cut([-x for x in need])
         if outside.has_interior:
-            found += _tilings(program, form, outside)
+            found += _tilings(program, form, outside, room - len(found))
         rest = rest.cut(need)
     return found
 

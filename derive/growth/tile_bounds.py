@@ -3,7 +3,10 @@ r"""Sums over the tiles of a mask, held between monomials.
 Let P be the (query, key) pairs that the mask keeps, T_r = ceil(rows/B_r), and S the widest span of keys that B_r neighbouring
 rows see. A tile holds at most B_r B_c pairs, and a span of S keys meets at most S/B_c + 2 tiles, so
 
-    P/(B_r B_c) <= tiles <= T_r (S/B_c + 2),     P/B_r <= key rows <= T_r (S + 2 B_c),     P/B_c <= query rows <= B_r tiles.
+    P/(B_r B_c) <= tiles <= T_r (S/B_c + 2),     P/B_r <= key rows <= T_r (S + 2 B_c),     P/(2 B_c) <= query rows <= B_r tiles.
+
+The 2 is for the last of several row tiles, which stays on chip once it alone meets what is left; where every row sees a key,
+it meets at most twice the keys of the tile before it. As tiles become small against the mask, query rows tend to P/B_c.
 
 Under a causal mask P is at least half the rectangle, so both sides grow alike; under a window of W keys S is B_r + W.
 """
@@ -26,10 +29,12 @@ class TileBounds:
     Attributes:
         exact: the coverage.
         up: whether the bounds are from above.
+        tending: from below, what the sums tend to while tiles are small against the mask, in place of a bound.
     """
 
     exact: Coverage
     up: bool
+    tending: bool = False
 
     @property
     def rows(self) -> Loop:
@@ -71,6 +76,12 @@ class TileBounds:
     @property
     def query_rows(self) -> sp.Expr:
         """Query rows met, added up over key tiles."""
+        rows = self.tiles * self.rows.tile
+        return rows if self.up or self.tending else rows / 2
+
+    @property
+    def query_rows_met(self) -> sp.Expr:
+        """The same when no row tile stays from one key tile to the next."""
         return self.tiles * self.rows.tile
 
     @property
