@@ -14,6 +14,7 @@ HARDWARE = ("tests/hardware",)
 FOOTPRINT = ("tests/derive/test_footprint.py",)
 TILES = ("tests/derive/test_staging.py", "tests/outputs/test_tiles.py", "tests/published/test_tiles.py")
 ALGEBRA = ("tests/rules",)
+GROWN = "tests/derive/growth/test_"
 
 T, COVERAGE, SHARING = "derive/traffic.py", "derive/coverage.py", "derive/sharing.py"
 RESIDENT, FLOP, EXECUTES, CONSTANT = (
@@ -167,6 +168,17 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("rules/schedule/pack_heads.py", "(*rows.indices, *heads.indices)", "(*heads.indices, *rows.indices)", "heads run slowest", ALGEBRA),
     ("rules/schedule/launch.py", "grid = (*kernel.grid, Loop(", "grid = (Loop(", "launched loops lose the grid", ALGEBRA),
     ("rules/schedule/fuse.py", "schedule.replace(match, Kernel(names))", "schedule.replace(match, Kernel(names[::-1]))", "runs backwards", ALGEBRA),
+    # growth classes
+    ("derive/growth/linear.py", "able = [j for j, entry in enumerate(row) if entry > 0]", "able = [j for j, entry in enumerate(row) if entry < 0]", "the ratio test takes the wrong sign", (GROWN + "linear.py",)),
+    ("derive/growth/linear.py", "(*(c[j] / row[j] for c in self.costs), self.others[j])", "(*(-c[j] / row[j] for c in self.costs), self.others[j])", "the largest ratio enters", (GROWN + "linear.py",)),
+    ("derive/growth/cone.py", "if any(common <= t for n, t in enumerate(tight) if n not in (p, q)):", "if False:", "rays that are no neighbours meet", (GROWN + "cone.py",)),
+    ("derive/growth/classes.py", "for t in held\n        ]", "for t in held[1:]\n        ]", "a footprint term is no limit", (GROWN + "constants.py",)),
+    ("derive/growth/posynomial.py", "return inside if up else inside - 1", "return inside", "a floor loses nothing", (GROWN + "posynomial.py",)),
+    ("derive/growth/constants.py", "constant *= (term.coefficient * share / sp.Rational(w)) ** sp.Rational(w)", "constant *= (term.coefficient / sp.Rational(w)) ** sp.Rational(w)", "fast memory is not shared", (GROWN + "constants.py",)),
+    ("derive/growth/regimes.py", "return _Rival(forms, tuple(parameters.normal(c) for c in found.needs))", "return _Rival(forms, ())", "tiles fit everywhere", (GROWN + "regimes.py",)),
+    ("derive/growth/tile_bounds.py", "return rows if self.up or self.tending else rows / 2", "return rows", "the last row tile does not stay", (GROWN + "tile_bounds.py",)),
+    ("derive/growth/classes.py", "                found = less\n", "                pass\n", "single trips save nothing", (GROWN + "constants.py",)),
+    ("derive/growth/classes.py", "continue  # a tile as large as that extent fits nowhere in the region", "raise", "a regime without room for a whole extent is refused", (GROWN + "classes.py",)),
     # machines
     (CONSTANT, "_number(table[\"value\"], place) * worth, base, f\"", "_number(table[\"value\"], place), base, f\"", "units are worth nothing", HARDWARE),
     (CONSTANT, "if kind not in KINDS:", "if False:", "any kind will do", HARDWARE),
