@@ -10,7 +10,7 @@ from random import Random
 import sympy as sp
 
 from derive.attention import variant
-from derive.errors import DomainError
+from derive.errors import DomainError, PreconditionError
 from derive.growth import growth
 from derive.growth.cone import Cone
 from derive.growth.parameters import Parameters
@@ -76,6 +76,8 @@ def main() -> None:
                 schedule = plan(each).derive(variant(name).graph(given=given)).schedule
                 start = time.perf_counter()
                 found = growth(schedule, TIED)
+            except PreconditionError:
+                continue
             except DomainError as refused:
                 print(f"{name:<10}{each:<16}{'':>10}   {refused}")
                 continue
