@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor as floor_of
-from math import gcd
+from math import gcd, lcm
 from typing import Any
 
 import sympy as sp
 
 from derive.errors import DomainError, UnboundError
+from derive.steps import Steps
 
 Number = int | Fraction
 Values = Mapping[str, Number]
@@ -111,6 +112,11 @@ def _mod(expression: Any, values: Values) -> Number:
     return a - n * floor_of(Fraction(a) / n)
 
 
+def _steps(expression: Any, values: Values) -> Number:
+    x = _evaluate(expression.args[0], values)
+    return int(max((run for run in expression.runs if run[0] <= x), default=expression.runs[0])[1])
+
+
 def _gcd(expression: Any, values: Values) -> Number:
     return gcd(*(int(_evaluate(x, values)) for x in expression.args))
 
@@ -140,7 +146,11 @@ def _sum(expression: Any, values: Values) -> Number:
         return 0  # SymPy's own convention would make this minus the terms in between
     first, last = int(first), int(last)
     try:
-        return sum((piece.total() for piece in _pieces(summand, index, values, first, last)), 0)
+        return sum((piece.total() for piece in _pieces(summand, _Variable(index), values, first, last)), 0)
+    except NoFastSumError:
+        pass
+    try:
+        return _by_residue(summand, index, values, first, last)
     except NoFastSumError as reason:
         if last - first >= MAX_DIRECT_TERMS:
             raise DomainError(f"a sum of {last - first + 1} terms has no fast exact value: {reason}") from None
@@ -150,6 +160,38 @@ def _sum(expression: Any, values: Values) -> Number:
             scope[index.name] = i
             total += _evaluate(summand, scope)
         return total
+
+
+def _by_residue(summand: Any, index: Any, values: Values, first: int, last: int) -> Number:
+    """The sum over each residue i = p t + r apart, p a period of all floors: there every floor is a line in t.
+
+    Raises:
+        NoFastSumError: the period is no shorter than the sum, or the summand has other parts than lines and floors.
+    """
+    if summand.has(sp.Sum):
+        raise NoFastSumError("a sum of sums")
+    period = 1
+    for rounded in summand.atoms(sp.floor, sp.ceiling):
+        if index in rounded.free_symbols:
+            argument = _pieces(rounded.args[0], _Variable(index), values, first, last)
+            period = lcm(period, *(p.slope.denominator for p in argument))
+            period = lcm(period, *(m * c.denominator for p in argument for c, _, _, m in p.floors))
+    if period * 8 > last - first:
+        raise NoFastSumError(f"a sum of period {period}")
+    total: Number = 0
+    for r in range(first, first + period):
+        lines = _pieces(summand, _Variable(index, period, r), values, 0, (last - r) // period)
+        total += sum((piece.total() for piece in lines), 0)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """The index of a sum, as ``step t + offset``."""
+
+    index: Any
+    step: int = 1
+    offset: int = 0
 
 
 class NoFastSumError(Exception):
@@ -216,32 +258,35 @@ def floor_sum(n: int, m: int, a: int, b: int) -> int:
     return total
 
 
-def _pieces(e: Any, index: Any, values: Values, first: int, last: int) -> list[_Piece]:
-    """*e* as pieces that cover ``first..last`` in order."""
+def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) -> list[_Piece]:
+    """*e* as pieces in t that cover ``first..last`` in order."""
+    index = variable.index
     if index not in e.free_symbols:
         return [_Piece(first, last, Fraction(0), Fraction(_evaluate(e, values)))]
     if e == index:
-        return [_Piece(first, last, Fraction(1), Fraction(0))]
+        return [_Piece(first, last, Fraction(variable.step), Fraction(variable.offset))]
     if e.is_Add:
-        return _combine([_pieces(a, index, values, first, last) for a in e.args], lambda parts: [_total(parts)])
+        return _combine([_pieces(a, variable, values, first, last) for a in e.args], lambda parts: [_total(parts)])
     if e.is_Mul:
         moving = [a for a in e.args if index in a.free_symbols]
         if len(moving) != 1:
             raise NoFastSumError(f"{e} multiplies two terms that both change with {index}")
         factor = Fraction(_evaluate(e / moving[0], values))
-        return [p.scaled(factor) for p in _pieces(moving[0], index, values, first, last)]
+        return [p.scaled(factor) for p in _pieces(moving[0], variable, values, first, last)]
     if e.func is sp.floor:
-        return [_floored(p) for p in _pieces(e.args[0], index, values, first, last)]
+        return [_floored(p) for p in _pieces(e.args[0], variable, values, first, last)]
     if e.func is sp.ceiling:
         return [
             _floored(p.scaled(Fraction(-1))).scaled(Fraction(-1))
-            for p in _pieces(e.args[0], index, values, first, last)
+            for p in _pieces(e.args[0], variable, values, first, last)
         ]
+    if e.func is Steps:
+        return [s for p in _pieces(e.args[0], variable, values, first, last) for s in _stepped(p, e.runs)]
     if e.func in (sp.Min, sp.Max):
         keep_larger = e.func is sp.Max
-        found = _pieces(e.args[0], index, values, first, last)
+        found = _pieces(e.args[0], variable, values, first, last)
         for argument in e.args[1:]:
-            both = [found, _pieces(argument, index, values, first, last)]
+            both = [found, _pieces(argument, variable, values, first, last)]
             found = _combine(both, lambda parts: _winner(parts[0], parts[1], keep_larger))
         return found
     raise NoFastSumError(f"{e.func.__name__} of {index}")
@@ -280,9 +325,31 @@ def _winner(left: _Piece, right: _Piece, keep_larger: bool) -> list[_Piece]:
     return [piece.on(first, last) for piece, first, last in cut if first <= last]
 
 
+def _stepped(piece: _Piece, runs: list[tuple[int, int]]) -> list[_Piece]:
+    """A step function of a piece that rises: a constant piece a step."""
+    if piece.direction() < 0:
+        raise NoFastSumError("steps of a bound that falls")
+    found: list[_Piece] = []
+    start = piece.first
+    for n, (_, step) in enumerate(runs):
+        end = piece.last
+        if n + 1 < len(runs):
+            low, high = start, piece.last + 1  # the first position that the next step reaches
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if piece.at(middle) >= runs[n + 1][0] else (middle + 1, high)
+            end = low - 1
+        if start <= end:
+            found.append(_Piece(start, end, Fraction(0), Fraction(step)))
+            start = end + 1
+    return found
+
+
 def _floored(piece: _Piece) -> _Piece:
-    """``floor`` of a line, or of ``(floor(...) + c)/n``, as one floor."""
+    """``floor`` of a line, or of ``(floor(...) + c)/n``, as one floor; a line again where it rises by whole numbers."""
     if not piece.floors:
+        if piece.slope.denominator == 1:
+            return _Piece(piece.first, piece.last, piece.slope, Fraction(floor_of(piece.constant)))
         m = (piece.slope.denominator * piece.constant.denominator) or 1
         a, b = int(piece.slope * m), int(piece.constant * m)
         return _Piece(piece.first, piece.last, Fraction(0), Fraction(0), ((Fraction(1), a, b, m),))
@@ -310,6 +377,7 @@ _RULES: dict[Any, Callable[[Any, Values], Number]] = {
     sp.Max: lambda e, values: max(_evaluate(a, values) for a in e.args),
     sp.Mod: _mod,
     Gcd: _gcd,
+    Steps: _steps,
     sp.Piecewise: _piecewise,
     sp.Sum: _sum,
     sp.StrictLessThan: _compare(lambda a, b: a < b),

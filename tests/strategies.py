@@ -8,17 +8,26 @@ from hypothesis import strategies as st
 
 from derive.attention import names as variant_names
 from derive.attention import variant
+from derive.masks import patterns
 from derive.rewrite import Derivation
-from derive.variant import MASKS
+from derive.symbols import MAY_BE_ZERO, N_k, N_q
 from rules.derivations import names as schedule_names
 from rules.derivations import plan
 
 extents = st.integers(1, 20)
 tiles = st.integers(1, 8)
 widths = st.integers(1, 4)
-masks = st.sampled_from(MASKS)
+INTERVALS = tuple(p.name for p in patterns() if (mask := p.mask(N_q, N_k)) is None or mask.is_one_interval)
+"""Masks whose keys stand together: every schedule counts the tiles they leave."""
+masks = st.sampled_from(tuple(dict.fromkeys(INTERVALS)))
 variants = st.sampled_from(variant_names())
 schedules = st.sampled_from(schedule_names())
+
+
+def mask_sizes() -> st.SearchStrategy[dict[str, int]]:
+    """A value for every size of every mask, from the least it may be to more than the keys there are."""
+    sizes = {name for pattern in patterns() for name in pattern.sizes}
+    return st.fixed_dictionaries({name: st.integers(int(name not in MAY_BE_ZERO), 24) for name in sorted(sizes)})
 
 
 @st.composite
@@ -35,6 +44,7 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
         "B": draw(st.integers(1, 2)),
         "B_r": draw(tiles),
         "B_c": draw(tiles),
+        **draw(mask_sizes()),
     }
 
 
