@@ -59,7 +59,7 @@ MEANINGS: dict[str, Meaning] = {
 """Every symbol of the engine, in reading order."""
 
 _RATIONAL = frozenset(name for name in MEANINGS if name in ("b", "s") or name.startswith("b_"))
-MAY_BE_ZERO = frozenset({"W_l", "W_r", "N_p", "N_s", "N_g"})
+MAY_BE_ZERO = frozenset({"W_l", "W_r", "N_s", "N_g"})
 """Sizes of a mask that may be none at all."""
 
 
