@@ -52,11 +52,14 @@ def test_the_schema_is_a_schema() -> None:
             stack += part
 
 
+PLAIN = ("full", "causal", "causal-tl")
 CATALOGUE = [
-    *product(variant_names(), ("full", "causal", "causal-tl")),
-    *product(("mha", "decode"), ("window", "chunk-tl")),
+    *product(variant_names(), PLAIN),
+    ("mha", "window"),
+    ("decode", "window"),
+    ("mha", "chunk-tl"),
+    ("mha", "prefix"),
 ]
-CATALOGUE += [("mha", mask) for mask in ("prefix", "window-tl")]
 SIZES = {"window": ["W=70"], "chunk": ["C=70"], "prefix": ["prefix=70"]}
 
 
@@ -68,7 +71,7 @@ def test_every_answer_is_whole_and_agrees_with_itself(variant: str, mask: str) -
     narrow type rounded up. Each total is the sum over its tensors. DRAM bytes lie between the compulsory and the SM-side.
     """
     sizes = SIZES.get(mask.removesuffix("-tl"), [])
-    for name in schedule_names():
+    for name in schedule_names() if mask in PLAIN else ("naive", "flash2"):  # SymPy takes seconds over flash1's sums
         found = explain(variant, *numbers_for(variant), f"mask={mask}", *sizes, "--schedule", name, "--on", "h100-sxm")
         VALIDATOR.validate(found)
         assert (found["variant"], found["machine"], found["mask"]) == (variant, "h100-sxm", mask)
