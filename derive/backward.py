@@ -10,7 +10,7 @@ import sympy as sp
 from derive.differentiate import differentiate
 from derive.graph import Graph
 from derive.symbols import b_acc
-from derive.variant import Variant
+from derive.variant import Pattern, Variant
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Backward(Variant):
 
     widths: Mapping[str, sp.Expr] = field(default_factory=lambda: {"dQs": b_acc})
 
-    def graph(self, mask: str = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
+    def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """The gradients of its inputs under *mask*; see ``Variant.graph``."""
         return differentiate(super().graph(mask, given), self.widths)
 

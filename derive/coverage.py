@@ -14,7 +14,7 @@ import sympy as sp
 
 from derive.errors import DomainError
 from derive.extremes import down, least, most, up
-from derive.mask import Mask
+from derive.mask import Interval, Mask, Span, united
 from derive.schedule import Loop
 from derive.symbols import dummy
 
@@ -44,28 +44,51 @@ class Coverage:
         """The query that a flattened row belongs to."""
         return row if self._heads == 1 else down(row / self._heads)
 
-    def _begin(self, i: sp.Expr) -> sp.Expr:
-        return self.mask.begin(self._query(i * self.rows.tile))
-
-    def _end(self, i: sp.Expr) -> sp.Expr:
+    def _rows_of(self, i: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+        """The first and the last query of row tile *i*."""
+        first = self._query(i * self.rows.tile)
         if i == self.rows.trips - 1:
-            return self.mask.end(self.mask.rows - 1)
-        past_last_row = least((i + 1) * self.rows.tile, self.rows.extent)
-        return self.mask.end(self._query(past_last_row - 1))
+            return first, self.mask.rows - 1
+        return first, self._query(least((i + 1) * self.rows.tile, self.rows.extent) - 1)
+
+    def _first_tile(self, interval: Interval, first_row: sp.Expr, begin: sp.Expr) -> sp.Expr:
+        """The key tile that *begin* lies in, or one past all tiles where it lies past all keys."""
+        tile, past = down(begin / self.keys.tile), self.mask.is_past_the_keys(interval, first_row)
+        return tile if past == 0 else most(tile, least(self.keys.trips, self.keys.trips * past))
+
+    def _tile_spans(self, first_row: sp.Expr, last_row: sp.Expr) -> list[tuple[Interval, Span]]:
+        """For each interval the first key tile that the queries meet and one past the last."""
+        found = []
+        for interval in self.mask.intervals:
+            begin, end = self.mask.span(interval, first_row, last_row)
+            tile = self._first_tile(interval, first_row, begin)
+            past = up(end / self.keys.tile)
+            if interval.may_be_empty_inside:
+                past = least(past, tile + self.keys.trips * most(end - begin, sp.Integer(0)))
+            found.append((interval, (tile, past)))
+        return found
+
+    def _key_spans(self, first_row: sp.Expr, last_row: sp.Expr) -> list[tuple[Interval, Span]]:
+        """The same in keys: from the start of the first tile to the end of the last."""
+        found = []
+        for interval in self.mask.intervals:
+            begin, end = self.mask.span(interval, first_row, last_row)
+            start = self.keys.tile * self._first_tile(interval, first_row, begin)
+            past = self._whole_tiles(end)
+            if self.mask.is_past_the_keys(interval, first_row) != 0:
+                start = least(start, self.keys.extent)
+            if interval.may_be_empty_inside:
+                past = least(past, start + self.keys.extent * most(end - begin, sp.Integer(0)))
+            found.append((interval, (start, past)))
+        return found
 
     def tiles_of(self, i: sp.Expr) -> sp.Expr:
         """Key tiles that row tile *i* meets."""
-        tiles = up(self._end(i) / self.keys.tile)
-        if self.mask.first is None:
-            return tiles
-        return most(tiles - down(self._begin(i) / self.keys.tile), sp.Integer(0))
+        return united(self._tile_spans(*self._rows_of(i)))
 
     def keys_of(self, i: sp.Expr) -> sp.Expr:
         """Key rows in the tiles that row tile *i* meets."""
-        past = self._whole_tiles(self._end(i))
-        if self.mask.first is None:
-            return past
-        return most(past - self.keys.tile * down(self._begin(i) / self.keys.tile), sp.Integer(0))
+        return united(self._key_spans(*self._rows_of(i)))
 
     @cached_property
     def tiles(self) -> sp.Expr:
@@ -86,16 +109,33 @@ class Coverage:
     def query_rows(self) -> sp.Expr:
         """Query rows brought in when the loop over keys stands just outside: once for every key tile they meet.
 
-        The last row tile stays when the next key tile is met by it alone.
+        A row tile that is the last to meet one key tile and the first to meet the next stays in between.
         """
-        last = self.rows.trips - 1
+        if not self.mask.starts_at_key_0:
+            return self._rows_weighted(lambda i: self.tiles_of(i) - self._stays(i))
+        last = (
+            self.rows.trips - 1
+        )  # all key tiles end with the last row tile: it stays when it meets the next one alone
         stays = most(self.tiles_of(last) - most(self.tiles_of(last - 1), sp.Integer(1)), sp.Integer(0))
         return self.query_rows_met - stays * (self.rows.extent - self.rows.tile * last)
 
+    def _stays(self, i: sp.Expr) -> sp.Expr:
+        """Key tiles j such that row tile *i* is the last that meets j and the first that meets j + 1.
+
+        It meets both; the next row tile begins past j, and the one before ends at j + 1 at the latest.
+        """
+        tiles = self.keys.trips
+        ((_, (begin, end)),) = self._tile_spans(*self._rows_of(i))
+        ((_, (following, _)),) = self._tile_spans(*self._rows_of(i + 1))
+        ((_, (_, before)),) = self._tile_spans(*self._rows_of(i - 1))
+        following = most(following, tiles * most(i + 2 - self.rows.trips, sp.Integer(0)))  # none after the last
+        before = least(before, tiles * i)  # nor before the first
+        return most(least(end - 1, following) - most(begin, before - 1), sp.Integer(0))
+
     @cached_property
     def query_rows_once(self) -> sp.Expr:
-        """Query rows in row tiles that meet any key tile; rows that see no key stand first when only the end is bounded."""
-        if self.mask.first is None:
+        """Query rows in row tiles that meet any key tile; those that see no key mostly stand first."""
+        if self.mask.blind_rows_stand_first:
             blind = self.mask.rows_blind_above * self._heads
             return self.rows.extent - self.rows.tile * down(blind / self.rows.tile)
         return self._rows_weighted(lambda i: least(self.tiles_of(i), sp.Integer(1)))
@@ -103,10 +143,7 @@ class Coverage:
     @cached_property
     def key_rows_once(self) -> sp.Expr:
         """Key rows that some row tile meets; the bounds rise with i, so the first and the last row tile tell."""
-        past = self._whole_tiles(self._end(self.rows.trips - 1))
-        if self.mask.first is None:
-            return past
-        return most(past - self.keys.tile * down(self._begin(sp.Integer(0)) / self.keys.tile), sp.Integer(0))
+        return united(self._key_spans(sp.Integer(0), self.mask.rows - 1))
 
     def _whole_tiles(self, end: sp.Expr) -> sp.Expr:
         """Key rows up to the end of the tile that key *end* - 1 lies in."""
@@ -137,9 +174,9 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
     if rows is None or keys is None:
         return None
     keys_outside = loops.index(keys) < loops.index(rows)
-    if not rows.grid and (not keys_outside or mask.first is not None):
+    if not rows.grid and not (keys_outside and mask.is_one_interval):
         raise DomainError(
-            f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask without a "
-            f"first key; got {', '.join(map(str, loops))}"
+            f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask whose "
+            f"keys stand together; got {', '.join(map(str, loops))}"
         )
     return Coverage(mask, rows, keys)

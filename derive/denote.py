@@ -19,8 +19,8 @@ import sympy as sp
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import UnboundError
 from derive.graph import Graph
-from derive.mask import Mask
-from derive.symbols import ROW, dummy
+from derive.mask import Interval, Mask
+from derive.symbols import COPY, ROW, dummy
 
 Position = tuple[int, ...]
 Places = Mapping[str, sp.Expr]
@@ -163,12 +163,18 @@ def _positions(indices: tuple[Index, ...], extents: Mapping[str, int]) -> list[P
 
 def _sees(mask: Mask, at: Mapping[str, int], numbers: Mapping[sp.Symbol, int]) -> bool:
     """Whether the mask keeps a point."""
+    row, column = at[mask.row], at[mask.column]
+    here = {**numbers, ROW: row}
 
-    def bound(end: sp.Expr | None, otherwise: int) -> int:
-        return otherwise if end is None else int(end.subs({**numbers, ROW: at[mask.row]}))
+    def end(bound: sp.Expr | None, otherwise: int, copy: int = 0) -> int:
+        return otherwise if bound is None else int(bound.subs({**here, COPY: copy}))
 
-    column = at[mask.column]
-    return bound(mask.first, column) <= column <= bound(mask.last, column)
+    return any(
+        end(i.first, column, copy) <= column <= end(i.last, column, copy)
+        for i in mask.intervals
+        if end(i.since, row) <= row < end(i.until, row + 1)
+        for copy in range(end(i.copies, 1))
+    )
 
 
 def equal(before: sp.Expr, after: sp.Expr) -> bool:
@@ -194,9 +200,11 @@ def equation(graph: Graph, name: str, *, keep: Collection[str] = ()) -> sp.Eq:
     right = _closed(graph, einsum, places, frozenset(keep), taken)
     mask = einsum.domain
     if mask is not None and einsum.reduce is None:
-        first, last = _ends(mask, places[mask.row])
         column = places[mask.column]
-        right = sp.Piecewise((right, sp.And(first <= column, column <= last)), (0, True))
+        seen = (_ends(mask, interval, places[mask.row]) for interval in mask.intervals)
+        right = sp.Piecewise(
+            (right, sp.Or(*(sp.And(first <= column, column <= last) for first, last in seen))), (0, True)
+        )
     return sp.Eq(entry(einsum.output, places), right, evaluate=False)
 
 
@@ -214,18 +222,18 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     if einsum.map is Map.SOFTMAX:
         last = einsum.output.indices[-1]
         other = {**here, last.name: _fresh(last, taken)}
-        operands.append(RANGES[Reduce.SUM](sp.exp(read(einsum.inputs[0], other)), [_range(einsum, last, other)]))
+        operands.append(_over(Reduce.SUM, sp.exp(read(einsum.inputs[0], other)), einsum, (last,), other))
     if einsum.map is Map.SOFTMAX_GRADIENT:
         last = einsum.output.indices[-1]
         other = {**here, last.name: _fresh(last, taken)}
         p, dp = einsum.inputs
         same = sp.KroneckerDelta(here[last.name], other[last.name])
         term = read(dp, other) * read(p, other) * (same - operands[0])
-        operands.append(RANGES[Reduce.SUM](term, [_range(einsum, last, other)]))
+        operands.append(_over(Reduce.SUM, term, einsum, (last,), other))
     point = MAPS[einsum.map](*operands)
     if einsum.reduce is None:
         return point
-    return RANGES[einsum.reduce](point, [_range(einsum, index, here) for index in einsum.reduced])
+    return _over(einsum.reduce, point, einsum, einsum.reduced, here)
 
 
 def _fresh(index: Index, taken: set[str]) -> sp.Symbol:
@@ -237,17 +245,28 @@ def _fresh(index: Index, taken: set[str]) -> sp.Symbol:
     return dummy(name)
 
 
-def _range(einsum: Einsum, index: Index, places: Places) -> sp.Tuple:
-    """Where an index runs: all of its extent, or the keys that the mask leaves to the row."""
+def _over(reduce: Reduce, point: sp.Expr, einsum: Einsum, indices: Collection[Index], places: Places) -> sp.Expr:
+    """*point* combined over *indices*: over all of their extents, or over each interval of keys that the mask leaves."""
     mask = einsum.domain
-    first, last = sp.Integer(0), index.extent - 1
-    if mask is not None and index.name == mask.column:
-        first, last = _ends(mask, places[mask.row])
-    return sp.Tuple(places[index.name], first, last)
+    plain = [
+        sp.Tuple(places[i.name], sp.Integer(0), i.extent - 1) for i in indices if mask is None or i.name != mask.column
+    ]
+    if mask is None or len(plain) == len(indices):
+        return RANGES[reduce](point, plain)
+    terms = []
+    for interval in mask.intervals:
+        ranges = [sp.Tuple(places[mask.column], *_ends(mask, interval, places[mask.row]))]
+        if interval.copies != 1:
+            ranges.append(sp.Tuple(COPY, sp.Integer(0), interval.copies - 1))
+        terms.append(RANGES[reduce](point, ranges + plain))
+    return terms[0] if len(terms) == 1 else TERMS[reduce](terms)
 
 
-def _ends(mask: Mask, row: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """The first and the last key that a row sees."""
-    first = sp.Integer(0) if mask.first is None else sp.Max(0, mask.first.subs(ROW, row))
+def _ends(mask: Mask, interval: Interval, row: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The first and the last key of an interval that a row sees."""
+    first = sp.Integer(0) if interval.first is None else sp.Max(0, interval.first.subs(ROW, row))
     last = mask.columns - 1
-    return first, last if mask.last is None else sp.Min(last, mask.last.subs(ROW, row))
+    last = last if interval.last is None else sp.Min(last, interval.last.subs(ROW, row))
+    here = [row >= interval.since] if interval.since is not None else []
+    here += [row < interval.until] if interval.until is not None else []
+    return first, sp.Piecewise((last, sp.And(*here)), (-1, True)) if here else last

@@ -21,7 +21,8 @@ from derive.einsum import Einsum, Map, Reduce, Tensor
 from derive.errors import DomainError, UnboundError
 from derive.graph import Graph
 from derive.mask import Mask
-from derive.symbols import ROW
+from derive.steps import Steps
+from derive.symbols import COPY, ROW
 
 Values = Mapping[str, int | Fraction]
 Array = npt.NDArray[np.float64]
@@ -185,7 +186,11 @@ def _shapes(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, int]:
 def kept_pairs(mask: Mask, values: Values) -> Kept:
     """Which (query, key) pairs a mask keeps, shape (rows, columns)."""
     keys = np.arange(whole(mask.columns, values))
-    return np.array([(first <= keys) & (keys <= last) for first, last in intervals(mask, values)])
+    kept = np.zeros((whole(mask.rows, values), len(keys)), bool)
+    for row, seen in enumerate(intervals(mask, values)):
+        for first, last in seen:
+            kept[row] |= (first <= keys) & (keys <= last)
+    return kept
 
 
 def number(expression: sp.Expr, values: Values) -> int | Fraction:
@@ -201,6 +206,10 @@ def number(expression: sp.Expr, values: Values) -> int | Fraction:
         return values[expression.name]
     if expression.is_Rational:
         return Fraction(expression.p, expression.q) if expression.q != 1 else int(expression.p)
+    if isinstance(expression, Steps):
+        x = number(expression.args[0], values)
+        passed = [int(value) for start, value in zip(*expression.args[1:], strict=True) if start <= x]
+        return passed[-1] if passed else int(expression.args[2][0])
     found = [number(a, values) for a in expression.args]
     if expression.is_Add:
         return sum(found)
@@ -236,14 +245,23 @@ def sizes(graph: Graph, values: Values) -> dict[str, int]:
     return {name: whole(index.extent, values) for name, index in graph.indices.items()}
 
 
-def intervals(mask: Mask, values: Values) -> list[tuple[int, int]]:
-    """The first and the last key that each query sees, as the mask defines them; last < first where it sees none."""
+def intervals(mask: Mask, values: Values) -> list[list[tuple[int, int]]]:
+    """The first and the last key of each interval that each query sees, as the mask defines them; last < first for none."""
     rows, end = whole(mask.rows, values), whole(mask.columns, values) - 1
     here = dict(values)
-    found = []
+    found: list[list[tuple[int, int]]] = []
     for row in range(rows):
         here[ROW.name] = row
-        first = 0 if mask.first is None else max(0, whole(mask.first, here))
-        last = end if mask.last is None else min(end, whole(mask.last, here))
-        found.append((first, last))
+        seen = []
+        for interval in mask.intervals:
+            if interval.since is not None and row < whole(interval.since, here):
+                continue
+            if interval.until is not None and row >= whole(interval.until, here):
+                continue
+            for copy in range(whole(interval.copies, here)):
+                here[COPY.name] = copy
+                first = 0 if interval.first is None else max(0, whole(interval.first, here))
+                last = end if interval.last is None else min(end, whole(interval.last, here))
+                seen.append((first, last))
+        found.append(seen)
     return found

@@ -1,6 +1,6 @@
-r"""Which keys a query sees, as an interval ``lo(q) <= k <= hi(q)``; pairs, tiles and keys follow from it.
+r"""Which keys a query sees: a union of intervals ``first(q) <= k <= last(q)``; pairs and keys follow from their bounds.
 
-Every bound rises by one from a query to the next or stays put, so clamped bounds add up in closed form:
+Every bound rises or stays put from a query to the next, so clamped bounds add up in closed form. For a line of slope 1
 
     R(x) = sum_{t <= x} clamp(t, 0, K) = m (m + 1)/2 + K max(0, x - K),    m = clamp(x, 0, K)
 
@@ -10,23 +10,57 @@ and the pairs of a causal mask are R(c + N_q - 1) - R(c - 1), exactly, whichever
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import sympy as sp
 
-from derive.extremes import least, most
-from derive.symbols import ROW
+from derive.extremes import down, floor_of, least, most, up
+from derive.steps import Steps
+from derive.symbols import COPY, ROW
+
+ZERO, ONE = sp.Integer(0), sp.Integer(1)
+Span = tuple[sp.Expr, sp.Expr]
+"""The first key and one past the last; nothing where the second is not above the first."""
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """Keys that stand together, for each query of a range.
+
+    A query's keys overlap those of the next, or touch them; ``first`` is at most ``last + 1`` before both are held between
+    0 and the number of keys.
+
+    Attributes:
+        first, last: its ends as expressions in ``ROW``; ``None`` is the first or the last key there is.
+        since, until: the queries it is for, ``until`` left out; ``None`` is all from the start, or up to the end.
+        copies: how many such intervals there are, numbered by ``COPY`` from 0 in the order of their keys.
+    """
+
+    first: sp.Expr | None = None
+    last: sp.Expr | None = None
+    since: sp.Expr | None = None
+    until: sp.Expr | None = None
+    copies: sp.Expr = ONE
+
+    @property
+    def may_be_empty_inside(self) -> bool:
+        """Whether it may begin and end between two keys in the middle, rather than at the first or past the last."""
+        return self.first is not None and self.first.func is sp.Max
+
+
+@dataclass(frozen=True)
 class Mask:
-    """An interval of keys for each query.
+    """The keys that each query sees.
 
     Attributes:
         name: what a person calls it, e.g. ``causal``.
         says: the convention in words, printed wherever the mask is used.
         row, column: names of the query and the key index.
         rows, columns: their extents.
-        first, last: the interval's ends as expressions in ``ROW``; ``None`` is the first or the last key there is.
+        first, last: the ends of its interval, as in ``Interval``.
+        others: further intervals, disjoint from it and from each other, in the order of their keys.
+        since, until, copies: the rest of the first interval.
     """
 
     name: str
@@ -37,59 +71,238 @@ class Mask:
     columns: sp.Expr
     first: sp.Expr | None = None
     last: sp.Expr | None = None
+    others: tuple[Interval, ...] = ()
+    since: sp.Expr | None = None
+    until: sp.Expr | None = None
+    copies: sp.Expr = ONE
+
+    @cached_property
+    def intervals(self) -> tuple[Interval, ...]:
+        """All of its intervals."""
+        return (Interval(self.first, self.last, self.since, self.until, self.copies), *self.others)
+
+    @property
+    def is_one_interval(self) -> bool:
+        """Whether each query sees keys that stand together."""
+        return not self.others and self.copies == 1 and self.since is None and self.until is None
+
+    @property
+    def starts_at_key_0(self) -> bool:
+        """Whether each query sees the keys from the first one on."""
+        return self.is_one_interval and self.first is None
+
+    def span(self, interval: Interval, first_row: sp.Expr, last_row: sp.Expr) -> Span:
+        """The keys of *interval* that some query from *first_row* to *last_row* sees."""
+        top, bottom = first_row, last_row
+        if interval.since is not None:
+            top = most(top, interval.since)
+        if interval.until is not None:
+            bottom = least(bottom, interval.until - 1)
+        begin = ZERO if interval.first is None else self._clamp(interval.first.xreplace({ROW: top}))
+        end = self.columns if interval.last is None else self._clamp(interval.last.xreplace({ROW: bottom}) + 1)
+        if interval.since is not None:
+            end = least(end, self.columns * most(last_row - interval.since + 1, ZERO))
+        if interval.until is not None:
+            end = least(end, self.columns * most(interval.until - first_row, ZERO))
+        return begin, end
+
+    def is_past_the_keys(self, interval: Interval, row: sp.Expr) -> sp.Expr:
+        """Above 0 where *interval* begins past the last key for *row*; 0 when that plainly never happens."""
+        if interval.first is None or self._last_row_sees(interval):
+            return ZERO
+        return most(sp.expand(interval.first.xreplace({ROW: row}) - self.columns + 1), ZERO)
+
+    def _last_row_sees(self, interval: Interval) -> bool:
+        """Whether the last query plainly sees a key of *interval*, and hence none is past the keys."""
+        at = {ROW: self.rows - 1, COPY: interval.copies - 1}
+        ends = (end.xreplace(at) for end in (interval.first, interval.last) if end is not None)
+        return any(floor_of(sp.expand(self.columns - 1 - end)) >= 0 for end in ends)
 
     def begin(self, row: sp.Expr) -> sp.Expr:
-        """The first key that *row* sees, at least 0."""
-        return sp.Integer(0) if self.first is None else _clamp(self.first.xreplace({ROW: row}), self.columns)
+        """The first key that *row* sees of the first interval, at least 0."""
+        return self.span(self.intervals[0], row, row)[0]
 
     def end(self, row: sp.Expr) -> sp.Expr:
-        """One past the last key that *row* sees, at most ``columns``."""
-        return self.columns if self.last is None else _clamp(self.last.xreplace({ROW: row}) + 1, self.columns)
+        """One past the last key that *row* sees of the last interval, at most ``columns``."""
+        return self.span(self.intervals[-1], row, row)[1]
 
     @property
     def pairs(self) -> sp.Expr:
         """How many (query, key) pairs it keeps."""
-        return self._total(self.last, 1, self.rows * self.columns) - self._total(self.first, 0, sp.Integer(0))
+        return sp.Add(*(self._pairs_of(interval) for interval in self.intervals))
 
-    def _total(self, bound: sp.Expr | None, past: int, otherwise: sp.Expr) -> sp.Expr:
-        """``clamp(bound + past)`` summed over all rows."""
+    def _pairs_of(self, interval: Interval) -> sp.Expr:
+        since = ZERO if interval.since is None else least(interval.since, self.rows)
+        until = self.rows if interval.until is None else least(interval.until, self.rows)
+        ends = interval.first, interval.last
+        if interval.copies != 1:
+            first, last = ends[0] or ZERO, ends[1] or self.columns - 1
+            if first != last or not _is_line(first):
+                raise NotImplementedError(f"copies of more than one key a query: {interval}")
+            before = first.xreplace({ROW: ZERO})  # the keys of queries since.. are before + since .. before + until - 1
+            seen = most(least(until, self.columns - before) - most(since, -before), ZERO)
+            return sp.Sum(seen, (COPY, 0, interval.copies - 1))
+        return self._total(ends[1], 1, self.columns, since, until) - self._total(ends[0], 0, ZERO, since, until)
+
+    def _total(self, bound: sp.Expr | None, past: int, otherwise: sp.Expr, since: sp.Expr, until: sp.Expr) -> sp.Expr:
+        """``clamp(bound + past)`` summed over the queries from *since* to *until* - 1."""
         if bound is None:
-            return otherwise
-        slope = sp.diff(bound, ROW)
-        if slope == 0:
-            return self.rows * _clamp(bound + past, self.columns)
-        start = sp.expand(bound.subs(ROW, 0)) + past
-        return _clamped_prefix(start + self.rows - 1, self.columns) - _clamped_prefix(start - 1, self.columns)
+            return (until - since) * otherwise
+        extreme = bound.func if bound.func in (sp.Min, sp.Max) else None
+        parts = [sp.expand(part + past) for part in (bound.args if extreme else (bound,))]
+        x = extreme(*parts, evaluate=False) if extreme else parts[0]
+        if not x.has(ROW):
+            return (until - since) * self._clamp(x)
+        if _is_line(x):
+            return _clamped(x, self.columns, since, until)
+        line = next((part for part in parts if _is_line(part)), None)
+        if extreme and line is not None and len(parts) == 2:
+            held = self._clamp(next(part for part in parts if part != line))
+            if extreme is sp.Min:
+                return _clamped(line, held, since, until)
+            above = _clamped(line, self.columns, since, until) - _clamped(line, held, since, until)
+            return (until - since) * held + above
+        if (stair := _stair(x)) is not None and past == 0:
+            size, offset = stair
+            return _stairs(until - 1 + offset, size, self.columns) - _stairs(since - 1 + offset, size, self.columns)
+        if (found := _steps_of(x)) is not None and since == 0:
+            return _stepped(found, until) + (x - found) * until
+        return sp.Sum(self._clamp(x), (ROW, since, until - 1))
+
+    def _clamp(self, x: sp.Expr) -> sp.Expr:
+        return _clamp(x, self.columns)
 
     @property
     def keys_touched(self) -> sp.Expr:
-        """How many keys some query sees; the intervals of neighbours overlap or touch."""
-        return most(self.end(self.rows - 1) - self.begin(sp.Integer(0)), sp.Integer(0))
+        """How many keys some query sees."""
+        return united([(i, self.span(i, ZERO, self.rows - 1)) for i in self.intervals])
 
     @property
     def rows_touched(self) -> sp.Expr:
         """How many queries see some key."""
-        if self.first is None:
+        if self.blind_rows_stand_first:
             return self.rows - self.rows_blind_above
-        blind_below = _clamp(self.first.subs(ROW, self.rows - 1) - self.columns + 1, self.rows)
-        return most(self.rows - self.rows_blind_above - blind_below, sp.Integer(0))
+        if self.is_one_interval and self.first is not None and _is_line(self.first):
+            blind_below = _clamp(self.first.xreplace({ROW: self.rows - 1}) - self.columns + 1, self.rows)
+            return most(self.rows - self.rows_blind_above - blind_below, ZERO)
+        if self.copies != 1:
+            return self._rows_with_a_copy()
+        seen = [end - begin for begin, end in (self.span(i, ROW, ROW) for i in self.intervals)]
+        some = least(sp.Add(*(most(s, ZERO) for s in seen)), ONE)
+        return sp.Sum(some, (ROW, 0, self.rows - 1))
+
+    def _rows_with_a_copy(self) -> sp.Expr:
+        """How many queries see one of the copies, each a single key: the last one that is not past the keys tells."""
+        assert self.first is not None
+        nearest = self.first.xreplace({COPY: self.copies - 1})
+        stride = sp.expand(nearest - self.first.xreplace({COPY: self.copies - 2}))
+        skipped = most(up((nearest - self.columns + 1) / stride), ZERO)
+        some = least(self.copies - skipped, nearest - stride * skipped + 1)
+        return sp.Sum(_clamp(some, ONE), (ROW, 0, self.rows - 1))
+
+    @property
+    def blind_rows_stand_first(self) -> bool:
+        """Whether queries that see no key plainly all stand before those that see one."""
+        final = self.intervals[-1]
+        some = final.first is None or self._last_row_sees(final)
+        return some and final.since is None and final.until is None
 
     @property
     def rows_blind_above(self) -> sp.Expr:
         """How many queries at the start see no key, since their last one would stand before key 0."""
-        return sp.Integer(0) if self.last is None else _clamp(-self.last.subs(ROW, 0), self.rows)
+        last = self.intervals[-1].last
+        if last is None or floor_of(last) >= 0:
+            return ZERO
+        return _clamp(-last.xreplace({ROW: ZERO, COPY: self.intervals[-1].copies - 1}), self.rows)
+
+
+def united(spans: list[tuple[Interval, Span]]) -> sp.Expr:
+    """How many positions *spans* cover together; each begins no earlier than those before it."""
+    total, reached = ZERO, None
+    for interval, span in spans:
+        total += copies_united(interval, span, reached)
+        ends = reach(interval, span)
+        reached = ends if reached is None else most(reached, ends)
+    return total
+
+
+def reach(interval: Interval, span: Span) -> sp.Expr:
+    """One past the last key of a span, or of the last of its copies."""
+    return span[1] if interval.copies == 1 else span[1].xreplace({COPY: interval.copies - 1})
+
+
+def copies_united(interval: Interval, span: Span, reached: sp.Expr | None) -> sp.Expr:
+    """How many positions the copies of *span* cover past *reached*, which is where what stands before them ends.
+
+    Each copy begins and ends no earlier than the one before it.
+    """
+    begin, end = span
+    if interval.copies == 1:
+        if reached is None and interval.since is None and interval.until is None:
+            return end - begin
+        return most(end - (begin if reached is None else most(begin, reached)), ZERO)
+    once = most(end - most(begin, end.xreplace({COPY: COPY - 1})), ZERO)
+    if reached is not None:
+        raise NotImplementedError(f"copies behind another interval: {interval}")
+    start = (end - begin).xreplace({COPY: ZERO})
+    return start + sp.Sum(once, (COPY, 1, interval.copies - 1))
+
+
+def _is_line(bound: sp.Expr) -> bool:
+    """Whether a bound rises by one a query."""
+    return not sp.expand(bound - ROW).has(ROW)
 
 
 def _clamp(x: sp.Expr, top: sp.Expr) -> sp.Expr:
     """*x* held between 0 and *top*."""
-    return most(least(sp.expand(x), top), sp.Integer(0))
+    return most(least(sp.expand(x), top), ZERO)
+
+
+def _clamped(line: sp.Expr, top: sp.Expr, since: sp.Expr, until: sp.Expr) -> sp.Expr:
+    """``clamp(line, 0, top)`` summed over the queries from *since* to *until* - 1."""
+    offset = sp.expand(line - ROW)
+    return _clamped_prefix(offset + until - 1, top) - _clamped_prefix(offset + since - 1, top)
 
 
 def _clamped_prefix(x: sp.Expr, top: sp.Expr) -> sp.Expr:
     """``sum_{t <= x} clamp(t, 0, top)``."""
     x = sp.expand(x)
     m = _clamp(x, top)
-    return m * (m + 1) / 2 + top * most(x - top, sp.Integer(0))
+    return m * (m + 1) / 2 + top * most(x - top, ZERO)
+
+
+def _stair(bound: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+    """(C, a) where a bound is ``C floor((q + a)/C)``: a line held at multiples of C."""
+    rounded = next((f for f in sp.Mul.make_args(bound) if f.func is sp.floor), None)
+    if rounded is None:
+        return None
+    size = bound / rounded
+    line = sp.expand(rounded.args[0] * size)
+    return None if size.has(ROW) or not _is_line(line) else (size, sp.expand(line - ROW))
+
+
+def _stairs(x: sp.Expr, size: sp.Expr, top: sp.Expr) -> sp.Expr:
+    """``sum_{t <= x} clamp(C floor(t/C), 0, top)``: the stair passes *top* at the first multiple of C that is not below it."""
+    passes = size * up(top / size)
+    through = sp.expand(x + 1) == top  # the stair ends where the keys do, and passes nothing
+    y = top if through else _clamp(x + 1, passes)
+    whole = down(y / size)
+    beyond = ZERO if through else top * most(x + 1 - passes, ZERO)
+    return size**2 * whole * (whole - 1) / 2 + size * whole * (y - size * whole) + beyond
+
+
+def _steps_of(bound: sp.Expr) -> Steps | None:
+    """The step function of a bound that is one and a constant."""
+    found = next((term for term in sp.Add.make_args(bound) if isinstance(term, Steps)), None)
+    return None if found is None or (bound - found).has(ROW) else found
+
+
+def _stepped(bound: Steps, until: sp.Expr) -> sp.Expr:
+    """A step function of the query summed over the first *until* of them, its last step being the last one reached."""
+    runs = bound.runs
+    whole = sum(value * (end - start) for (start, value), (end, _) in pairwise(runs))
+    start, value = runs[-1]
+    return whole + value * (until - start)
 
 
 def causal(rows: sp.Expr, columns: sp.Expr, *, align: str = "bottom-right", row: str = "q", column: str = "k") -> Mask:
@@ -103,8 +316,7 @@ def causal(rows: sp.Expr, columns: sp.Expr, *, align: str = "bottom-right", row:
         row: name of the query index.
         column: name of the key index.
     """
-    offset = columns - rows if align == "bottom-right" else sp.Integer(0)
+    offset = columns - rows if align == "bottom-right" else ZERO
     short = "causal" if align == "bottom-right" else "causal-tl"
-    last = sp.expand(ROW + offset)
     says = f"causal, {align}: query q sees keys 0..{'q + N_k - N_q' if align == 'bottom-right' else 'q'}"
-    return Mask(short, says, row, column, rows, columns, last=last)
+    return Mask(short, says, row, column, rows, columns, last=sp.expand(ROW + offset))

@@ -191,7 +191,7 @@ class Nest:
         keys = [columns.positions(j, mask.column, self._extents) for j in range(columns.trips)]
         kept = set()
         for i in range(rows.trips):
-            seen = [ends[q] for q in rows.positions(i, mask.row, self._extents)]
+            seen = {span for q in rows.positions(i, mask.row, self._extents) for span in ends[q]}
             for j, tile in enumerate(keys):
                 if any(bisect_left(tile, first) < bisect_right(tile, last) for first, last in seen):
                     kept.add((i, j))

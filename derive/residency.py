@@ -85,13 +85,14 @@ def _where(condition: sp.Basic, amount: sp.Expr, otherwise: sp.Expr) -> sp.Expr:
 def _shared_reads(shared: Sharing, kernel: Kernel, tensor: Tensor, met: Coverage | None, unshared: sp.Expr) -> sp.Expr:
     """Elements of a shared tensor read from HBM: once, once a wave, or as often as the SMs ask.
 
-    Under a mask the CTAs of a wave that sweeps backwards start at different keys and share nothing.
+    CTAs that start at different keys share nothing as they stream: under a mask those of a wave that sweeps backwards, and
+    all of them where the mask has a first key of its own.
     """
     a_slice = first_touch(kernel, tensor, met) / shared.slices
     once = a_slice * shared.slices * shared.copies
     if shared.caches != 1:
         once = least(once, unshared)  # copies are counted from above, the SMs' own reads are not exceeded
-    if met is not None and shared.sawtooth:
+    if met is not None and (shared.sawtooth or not met.mask.starts_at_key_0):
         return cases((once, shared.fits), (unshared, sp.true))
     streamed = a_slice * shared.copies * shared.streamed
     if met is not None:
@@ -103,7 +104,7 @@ def _shared_reads(shared: Sharing, kernel: Kernel, tensor: Tensor, met: Coverage
 
 def _streamed_under_mask(shared: Sharing, tensor: Tensor, met: Coverage, read: sp.Expr) -> sp.Expr:
     """*read*, made exact for one slice: a wave reads no further than its last row tile sees."""
-    if met.mask.first is not None or len(met.rows.indices) > 1 or shared.caches != 1 or shared.rounds != 1:
+    if not met.mask.starts_at_key_0 or len(met.rows.indices) > 1 or shared.caches != 1 or shared.rounds != 1:
         return read
     if shared.sharers != met.rows.trips:
         return read

@@ -42,6 +42,16 @@ MEANINGS: dict[str, Meaning] = {
     "C": Meaning("ctas", "CTAs that run at once: SMs times CTAs an SM"),
     "C_L2": Meaning("L2", "capacity of one L2", "bytes"),
     "n_L2": Meaning("", "L2 caches that do not share their contents"),
+    "W": Meaning("W", "keys of a window, the query's own included"),
+    "W_l": Meaning("left", "keys of a window before the query's own"),
+    "W_r": Meaning("right", "keys of a window after the query's own"),
+    "C_k": Meaning("C", "keys of a chunk"),
+    "N_p": Meaning("prefix", "keys of the prefix that every query sees"),
+    "N_s": Meaning("sinks", "keys at the start that every later query sees"),
+    "N_g": Meaning("globals", "tokens at the start that see all keys and are seen by all queries"),
+    "n_d": Meaning("dilation", "positions from one key of a dilated window to the next"),
+    "n_t": Meaning("topk", "keys that are selected for each query"),
+    "s": Meaning("s", "share of the tiles that is kept"),
     "b": Meaning("", "bytes an element"),
     "b_kv": Meaning("", "bytes an element of K and V"),
     "b_s": Meaning("", "bytes an element of the scores S"),
@@ -51,7 +61,9 @@ MEANINGS: dict[str, Meaning] = {
 }
 """Every symbol of the engine, in reading order."""
 
-_RATIONAL = frozenset(name for name in MEANINGS if name == "b" or name.startswith("b_"))
+_RATIONAL = frozenset(name for name in MEANINGS if name in ("b", "s") or name.startswith("b_"))
+MAY_BE_ZERO = frozenset({"W_l", "W_r", "N_s", "N_g"})
+"""Sizes of a mask that may be none at all."""
 
 
 FRACTIONS = frozenset({"s"})
@@ -64,13 +76,15 @@ def is_fraction(symbol: sp.Symbol) -> bool:
 
 
 def symbol(name: str) -> sp.Symbol:
-    """The symbol *name*, positive; an integer unless it is a width in bytes (fp4 has half a byte).
+    """The symbol *name*, positive; an integer unless it is a width in bytes (fp4 has half a byte) or a share.
 
     Raises:
         KeyError: *name* has no meaning in ``MEANINGS``.
     """
     if name not in MEANINGS:
         raise KeyError(f"{name} has no meaning in derive.symbols.MEANINGS")
+    if name in MAY_BE_ZERO:
+        return sp.Symbol(name, nonnegative=True, integer=True)
     return sp.Symbol(name, positive=True) if name in _RATIONAL else sp.Symbol(name, positive=True, integer=True)
 
 
@@ -86,5 +100,9 @@ M_reg, M_L2 = symbol("M_reg"), symbol("M_L2")
 M, B_r, B_c, B_d = symbol("M"), symbol("B_r"), symbol("B_c"), symbol("B_d")
 C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
+W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
+N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
 ROW = dummy("q")
 """The query position a mask's bounds are written in."""
+COPY = dummy("c")
+"""The number of one of several like intervals of a mask."""

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from derive.errors import nearest
 from derive.graph import Graph
-from derive.mask import Mask, causal
+from derive.masks import MASKS, Pattern
 from derive.notation import cascade
 from derive.symbols import B, b, b_kv, b_p, b_s, d, d_v, h, h_k
 
-MASKS = ("full", "causal", "causal-tl")
-"""Names of the masks a variant takes."""
+__all__ = ["MASKS", "Pattern", "Variant"]
 
 
 @dataclass(frozen=True)
@@ -49,16 +47,17 @@ class Variant:
     direction: str = "forward"
     schedules: tuple[str, ...] = ("naive", "flash2")
 
-    def graph(self, mask: str = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
+    def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """Its cascade under *mask*.
 
         Args:
-            mask: one of ``MASKS``.
+            mask: one of ``MASKS``, or a pattern with a list.
             given: symbols to keep although they have a default; every other default is put in. ``None`` keeps all.
 
         Raises:
             UnknownNameError: no mask has this name.
         """
+        pattern = Pattern(mask) if isinstance(mask, str) else mask
         extents = {name: self._with_defaults(e, given) for name, e in self.extents.items()}
         return cascade(
             self.text,
@@ -66,7 +65,7 @@ class Variant:
             outputs=self.outputs,
             width=b,
             widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p},
-            mask=_mask(mask, extents),
+            mask=pattern.mask(extents["q"], extents["k"]),
         )
 
     def named_schedules(self, text: str | None) -> tuple[str, ...]:
@@ -87,12 +86,3 @@ class Variant:
             if symbol not in given:
                 extent = extent.subs(symbol, default)
         return extent
-
-
-def _mask(name: str, extents: Mapping[str, sp.Expr]) -> Mask | None:
-    if name == "full":
-        return None
-    if name not in MASKS:
-        raise nearest("mask", name, MASKS)
-    align = "top-left" if name == "causal-tl" else "bottom-right"
-    return causal(extents["q"], extents["k"], align=align)

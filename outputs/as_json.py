@@ -9,6 +9,7 @@ from sympy.printing.str import StrPrinter
 
 from derive.cost import Moves
 from derive.flops import Pipe
+from derive.symbols import MEANINGS
 from hardware.roofline import PIPES
 from outputs.account import by_tensor
 from outputs.latex import step_latex
@@ -42,7 +43,7 @@ def as_json(explanation: Explanation) -> Json:
 
 def _symbols(account: Account) -> set[sp.Symbol]:
     amounts = [account.sm.total.amount, account.dram.total.amount, *account.executed.values(), *account.useful.values()]
-    return {s for amount in amounts for s in amount.free_symbols if s.name in account.values or s.is_positive}
+    return {s for amount in amounts for s in amount.atoms(sp.Symbol) if s.name in MEANINGS}  # no variable of a sum
 
 
 def _schedule(explanation: Explanation, account: Account) -> Json:
@@ -86,7 +87,7 @@ def _amount(account: Account, amount: sp.Expr) -> Json:
 
 def readable(account: Account, amount: sp.Basic) -> str:
     """*amount* as text that SymPy reads, with the widths of the element types put in as numbers."""
-    widths = {s: sp.Rational(account.values[s.name]) for s in amount.free_symbols if s.name.split("_")[0] == "b"}
+    widths = {s: sp.Rational(account.values[s.name]) for s in amount.atoms(sp.Symbol) if s.name.split("_")[0] == "b"}
     if not amount.has(sp.Min, sp.Max, sp.Piecewise, sp.Sum, sp.floor):
         return str(amount.xreplace(widths))
     return str(_WidthPrinter(widths).doprint(amount))

@@ -212,7 +212,7 @@ def _levels(answer: Bounds) -> Section:
     for name, nested in answer.levels.items():
         for level in nested.levels:
             order = [(a.capacity, b.capacity) for a, b in zip(nested.levels, nested.levels[1:], strict=False)]
-            needs = chain(c for c in level.growth.needs if c not in order)
+            needs = chain(c for c in level.growth.needs if c not in (*order, *answer.where))
             table.add(name, text(level.capacity), theta(level.growth.monomials), needs)
         word = "one nested choice of tiles reaches all of them" if nested.together else "no one choice reaches them all"
         notes.append(f"{name}: {word}, each level's tile inside the next one's")

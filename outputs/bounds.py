@@ -23,7 +23,7 @@ from derive.growth.posynomial import Facts
 from derive.growth.program import region_of
 from derive.growth.regimes import Rival, winners
 from derive.growth.workspace import workspace
-from derive.symbols import M_L2, M, M_reg
+from derive.symbols import M_L2, MEANINGS, M, M_reg
 from outputs.bounds_at_numbers import AtNumbers
 from outputs.crossing import Equality, equal_where
 from outputs.deduction import Options, account
@@ -100,7 +100,17 @@ class Bounds:
             s for a in self.accounts.values() for t in a.derivation.start.tensors.values() for s in t.size.free_symbols
         }
         own = tuple((a.xreplace(dict(self.alike)), b.xreplace(dict(self.alike))) for a, b in self.assumed)
-        return (*own, *((a, b) for a, b in divides if {a, b} <= known))
+        return (*own, *((a, b) for a, b in divides if {a, b} <= known), *self._mask_fits())
+
+    def _mask_fits(self) -> list[Condition]:
+        """That sizes of the mask, such as a window, are at most the keys there are: beyond that they change nothing."""
+        mask = next(iter(self.accounts.values())).mask_of
+        if mask is None:
+            return []
+        keys = mask.columns.xreplace(dict(self.alike))
+        sizes = mask.pairs.free_symbols - mask.rows.free_symbols - mask.columns.free_symbols
+        stated = {s for condition in self.assumed for side in condition for s in side.free_symbols}
+        return [(s, keys) for s in sorted(sizes - stated, key=str) if s.name in MEANINGS]
 
     @cached_property
     def accounts(self) -> dict[str, Account]:
@@ -134,6 +144,8 @@ class Bounds:
             for t in a.derivation.start.tensors.values()
             for s in t.size.xreplace(dict(self.alike)).free_symbols
         }
+        masks = [a.mask_of.pairs.xreplace(dict(self.alike)) for a in self.accounts.values() if a.mask_of is not None]
+        sizes |= {s for pairs in masks for s in pairs.free_symbols if s.name in MEANINGS or s in self.alike.values()}
         return tuple(sorted({*sizes, M}, key=str))
 
     @cached_property

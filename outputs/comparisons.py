@@ -25,6 +25,7 @@ from derive.traffic import compulsory, traffic
 
 if TYPE_CHECKING:
     from derive.cost import Cost, Move
+    from derive.masks import Pattern
     from derive.rewrite import Derivation
     from derive.schedule import Schedule
 
@@ -45,7 +46,7 @@ class Configuration:
 
     numbers: Mapping[str, int]
     widths: Mapping[str, Fraction]
-    mask: str
+    mask: Pattern
     order: str
     sawtooth: bool
     caches: int

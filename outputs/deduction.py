@@ -67,7 +67,7 @@ def unfitted(request: Request, schedule: str, machine: Machine | None, options: 
         private_caches=machine is not None and machine.get("l2_size") is not None and machine.l2_count > 1,
     )
     given = {symbol(name) for name in (*request.numbers, *request.open)}
-    derivation = chosen.derive(request.variant.graph(request.mask, given))
+    derivation = chosen.derive(request.variant.graph(request.pattern, given))
     numbers: dict[str, Number] = {**request.widths, **_machine_numbers(machine, options, request), **request.numbers}
     values = {**numbers, **_tiles(chosen, numbers)}
     return Account(derivation, values, options.convention, machine, request.operand.name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from derive.exact import Number
+from derive.masks import Pattern
 from derive.symbols import N_k, N_q, b, symbol
 from outputs.deduction import Options, account
 from outputs.threshold import Threshold, threshold
@@ -48,6 +49,8 @@ class Explanation:
     @cached_property
     def thresholds(self) -> dict[str, Threshold | None]:
         """Where the residency of each schedule ends."""
+        if self.request.pattern.length is not None:
+            return dict.fromkeys(a.name for a in self.accounts)
         return {a.name: threshold(a, tied=self.tied) for a in self.accounts}
 
     @property
@@ -60,6 +63,8 @@ class Explanation:
     def further_out(self, found: Account) -> Account | None:
         """*found* at the first power of two past its threshold: what happens when residency fails."""
         limit = self.thresholds[found.name]
+        if self.request.pattern.length is not None:
+            return None  # a list of documents has one length
         if limit is None or limit.number is None or limit.number < 1:
             return None
         return self.at_length(found.name, 2 ** int(limit.number).bit_length())
@@ -75,11 +80,11 @@ class Explanation:
         """*schedule* under a causal mask, when the question had none."""
         if self.request.mask != "full":
             return None
-        return self._account(replace(self.request, mask="causal"), schedule)
+        return self._account(replace(self.request, pattern=Pattern("causal")), schedule)
 
     def decode(self, schedule: str) -> Account | None:
-        """*schedule* with one query a head, when the question had more; a decode step has no backward pass."""
-        if self.request.variant.direction != "forward":
+        """*schedule* with one query a head, when the question had more; packed documents and backward passes have none."""
+        if self.request.pattern.length is not None or self.request.variant.direction != "forward":
             return None
         if N_q not in self.request.variant.symbols or self.request.numbers.get("N_q") == 1:
             return None

@@ -13,11 +13,13 @@ import sympy as sp
 
 from derive.extremes import down, least, most, up
 from derive.growth import Growth
+from derive.steps import Steps
 from derive.symbols import M
 
 ORDER = (
-    "B", "h", "h_k", "N", "N_q", "N_k", "C", "B_r", "B_c", "B_d", "M_reg", "M", "M_L2", "d", "d_v",
-    "b", "b_kv", "b_s", "b_p", "b_l", "b_acc", "n_L2", "C_L2",
+    "s", "B", "h", "h_k", "N", "N_q", "N_k", "N_p", "N_s", "N_g", "W", "W_l", "W_r", "C_k", "n_t", "n_d",
+    "C", "B_r", "B_c", "B_d", "M_reg", "M", "M_L2", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l", "b_acc",
+    "n_L2", "C_L2",
 )  # fmt: skip
 """Factors print in this order; what is not named here comes last, by name."""
 _RANK = {name: n for n, name in enumerate(ORDER)}
@@ -133,6 +135,10 @@ def _print(e: Any) -> tuple[str, int]:
         return word.join(sorted(text(a) for a in e.args)), _SUM
     if e in (sp.true, sp.false):
         return str(bool(e)).lower(), _ATOM
+    if isinstance(e, Steps):
+        values = [str(value) for _, value in e.runs]
+        shown = values if len(values) <= 4 else [*values[:3], "..."]
+        return f"steps({text(e.args[0])}: {', '.join(shown)})", _ATOM
     if e.func.__name__ == "Gcd":
         return f"gcd({text(e.args[0])}, {text(e.args[1])})", _ATOM
     raise TypeError(f"{e.func.__name__} has no house notation: {e}")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from derive.dtype import DType, dtype
 from derive.errors import BadValueError, nearest
-from derive.symbols import MEANINGS
+from derive.masks import LIST_KEYS, MASK_KEYS, Pattern
+from derive.symbols import MAY_BE_ZERO, MEANINGS
 
 if TYPE_CHECKING:
     from derive.exact import Number
@@ -50,7 +51,7 @@ class Request:
         numbers: value by symbol name, sizes and tiles alike, as far as given.
         open: symbols left open although they have a default.
         types: element type by group, ``dtype`` first.
-        mask: name of the mask.
+        pattern: the mask.
         tied: whether N set both lengths.
     """
 
@@ -58,8 +59,13 @@ class Request:
     numbers: Mapping[str, Number] = field(default_factory=dict)
     open: frozenset[str] = frozenset()
     types: Mapping[str, DType] = field(default_factory=dict)
-    mask: str = "full"
+    pattern: Pattern = field(default_factory=Pattern)
     tied: bool = False
+
+    @property
+    def mask(self) -> str:
+        """Name of the mask."""
+        return self.pattern.name
 
     @property
     def widths(self) -> dict[str, Fraction]:
@@ -88,6 +94,8 @@ def read_request(variant: Variant, words: Iterable[str]) -> Request:
     left_open: set[str] = set()
     written: dict[str, str] = {}
     mask, tied = "full", False
+    mask_keys: set[str] = set()
+    listed: tuple[int, ...] = ()
     has = {s.name for s in variant.symbols}
     for word in words:
         key, equals, text = word.partition("=")
@@ -105,29 +113,42 @@ def read_request(variant: Variant, words: Iterable[str]) -> Request:
             types[key] = dtype(text)
         elif key == "mask":
             mask = text
+        elif key in LIST_KEYS:
+            mask_keys.add(key)
+            listed = tuple(int(_number(key, "N_k", part, types)) for part in _parts(key, text))
         elif text == "?":
             left_open |= set(sets)
         else:
             tied |= key == "N" and len(sets) > 1
             numbers |= dict.fromkeys(sets, _number(key, sets[0], text, types))
-    request = Request(variant, numbers, frozenset(left_open), types, mask, tied)
+            mask_keys |= {key} & MASK_KEYS
+    pattern = Pattern(mask, frozenset(mask_keys), listed)
+    if pattern.length is not None:
+        _check_packed(variant, pattern, numbers)
+        tied |= not {"N_q", "N_k"} & set(numbers)
+        numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
+    request = Request(variant, numbers, frozenset(left_open), types, pattern, tied)
     _check_divisors(request)
     return request
 
 
 def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
     """The symbols that *key* sets for *variant*; a group or the mask stands for itself."""
-    if key in _GROUPS or key == "mask":
+    if key in _GROUPS or key in LIST_KEYS or key == "mask":
         return (key,)
     if key == "N":
         return tuple(name for name in ("N_q", "N_k") if name in has)
-    sizes = {k: n for k, n in _KEYS.items() if n in has or n in ("M", "B_r", "B_c", "B_d", "C", "C_L2")}
+    sizes = {
+        k: n for k, n in _KEYS.items() if n in has or n in ("M", "B_r", "B_c", "B_d", "C", "C_L2") or k in MASK_KEYS
+    }
     if key in sizes:
         return (sizes[key],)
     if key in _KEYS:
         fixed = "its value is fixed by the variant" if key == "Nq" else "try gqa, or leave it out"
         raise BadValueError(f"{variant.name} has no {key} ({MEANINGS[_KEYS[key]].says}); {fixed}")
-    raise nearest("symbol", key, ("N", *sizes, *_GROUPS, "mask"), f"derive explain {variant.name} --help")
+    raise nearest(
+        "symbol", key, ("N", *sizes, *_GROUPS, "mask", *sorted(LIST_KEYS)), f"derive explain {variant.name} --help"
+    )
 
 
 def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Number:
@@ -141,7 +162,7 @@ def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Numbe
         raise BadValueError(f"{key}={_shown(text)} is beyond 10^24, the largest size taken")
     number = int(matched[1]) * _MULTIPLES[matched[2] or ""]
     largest = LARGEST_WIDTH if name in _NARROW else LARGEST
-    if number < 1:
+    if number < (0 if name in MAY_BE_ZERO else 1):
         raise BadValueError(f"{key}={_shown(text)}: {MEANINGS[name].says} must be at least 1")
     if number > largest:
         raise BadValueError(f"{key}={_shown(text)}: {MEANINGS[name].says} beyond {largest} is no attention kernel's")
@@ -158,10 +179,33 @@ def _why_no_length(key: str, name: str, text: str, types: Mapping[str, DType]) -
             return f"M={text}: M is counted in elements, not bytes; {text} of {types['dtype'].name} is M={int(size / width)}"
         return f"{key}={text}: {says} is a count and takes no unit; write {key}={found[1]} or such"
     if re.fullmatch(r"-\d+", text, re.ASCII):
-        return f"{key}={_shown(text)}: {says} must be at least 1"
+        return f"{key}={_shown(text)}: {says} must be at least {0 if name in MAY_BE_ZERO else 1}"
     if re.fullmatch(r"-?\d*\.?\d+([eE][+-]?\d+)?", text, re.ASCII):
         return f"{key}={_shown(text)}: {says} is a whole number written out, such as 8192, 8K or 8Ki"
     return f"{key}={_shown(text)} is no number; {says} is a whole number such as 8192, 8K or 8Ki"
+
+
+def _parts(key: str, text: str) -> list[str]:
+    """The parts of a list, none of them empty."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise BadValueError(f"{key}={_shown(text)}: a list of lengths with commas between, such as {key}=512,512,1024")
+    return parts
+
+
+def _check_packed(variant: Variant, pattern: Pattern, numbers: Mapping[str, Number]) -> None:
+    """Packed documents are one sequence, as long as all of them together."""
+    if not variant.one_sequence or not {"N_q", "N_k"} <= {s.name for s in variant.symbols}:
+        raise BadValueError(
+            f"{variant.name} has queries and keys of two sequences, and mask={pattern.name} packs one; try mha or gqa"
+        )
+    for name in ("N_q", "N_k"):
+        if numbers.get(name, pattern.length) != pattern.length:
+            lengths = _shown(",".join(map(str, pattern.numbers)))
+            raise BadValueError(
+                f"the documents {lengths} are {pattern.length} tokens together, and {name} is {numbers[name]}; "
+                "leave N out, or give their sum"
+            )
 
 
 def capacity(where: str, text: str) -> int:

@@ -9,27 +9,44 @@ from hypothesis import strategies as st
 
 from derive.attention import names as variant_names
 from derive.attention import variant
+from derive.errors import PreconditionError
+from derive.masks import patterns
 from derive.rewrite import Derivation
-from derive.variant import MASKS
+from derive.symbols import MAY_BE_ZERO, N_k, N_q
 from rules.derivations import names as schedule_names
 from rules.derivations import plan
 
 extents = st.integers(1, 20)
 tiles = st.integers(1, 8)
 widths = st.integers(1, 4)
-masks = st.sampled_from(MASKS)
-FORWARD, BACKWARD = (
-    (
-        tuple(n for n in variant_names() if variant(n).direction == direction),
-        tuple(n for n in schedule_names() if plan(n).direction == direction),
-    )
-    for direction in ("forward", "backward")
-)
-"""Variants and schedules by direction: a backward schedule needs the forward pass to have run."""
-variants = st.sampled_from(FORWARD[0])
-schedules = st.sampled_from(FORWARD[1])
-pairs = st.sampled_from([*product(*FORWARD), *product(*BACKWARD)])
-"""A variant and a schedule that fits it."""
+
+
+def applies(name: str, schedule: str) -> bool:
+    """Whether every rule of *schedule* applies to a variant: a backward one needs a forward pass, FlashAttention a softmax."""
+    try:
+        plan(schedule).derive(variant(name).graph())
+    except PreconditionError:
+        return False
+    return True
+
+
+PAIRS = tuple(pair for pair in product(variant_names(), schedule_names()) if applies(*pair))
+"""Each variant with each schedule that fits it."""
+pairs = st.sampled_from(PAIRS)
+FORWARD = tuple(n for n in schedule_names() if plan(n).direction == "forward")
+ATTENTION = tuple(v for v in variant_names() if all((v, schedule) in PAIRS for schedule in FORWARD))
+variants = st.sampled_from(ATTENTION)
+schedules = st.sampled_from(FORWARD)
+"""Variants of attention, forward, and the schedules that fit all of them."""
+INTERVALS = tuple(p.name for p in patterns() if (mask := p.mask(N_q, N_k)) is None or mask.is_one_interval)
+"""Masks whose keys stand together: every schedule counts the tiles they leave."""
+masks = st.sampled_from(tuple(dict.fromkeys(INTERVALS)))
+
+
+def mask_sizes() -> st.SearchStrategy[dict[str, int]]:
+    """A value for every size of every mask, from the least it may be to more than the keys there are."""
+    sizes = {name for pattern in patterns() for name in pattern.sizes}
+    return st.fixed_dictionaries({name: st.integers(int(name not in MAY_BE_ZERO), 24) for name in sorted(sizes)})
 
 
 @st.composite
@@ -47,6 +64,7 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
         "B_r": draw(tiles),
         "B_c": draw(tiles),
         "B_d": draw(tiles),
+        **draw(mask_sizes()),
     }
 
 

@@ -21,7 +21,7 @@ from derive.growth.posynomial import Facts, Term, above, below, smooth
 from derive.growth.program import Envelope, Program, Row, envelope
 from derive.growth.tile_bounds import TileBounds
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import M
+from derive.symbols import MEANINGS, M
 from derive.traffic import traffic_under
 
 
@@ -63,7 +63,9 @@ class Count:
     def expressions(self) -> tuple[sp.Expr, ...]:
         """Everything whose symbols it depends on."""
         sizes = [t.size.xreplace(self.alike) for t in self.schedule.tensors_of(self.kernel)]
-        return (*sizes, self.footprint, *self.extents.values())
+        mask = self.schedule.graph.mask
+        kept = [s for s in mask.pairs.free_symbols if s.name in MEANINGS] if mask is not None else []
+        return (*sizes, *(s.xreplace(self.alike) for s in kept), self.footprint, *self.extents.values())
 
     def envelope(self, parameters: Parameters, region: Cone) -> Envelope:
         """Its class, which both bounds must have; and no tile as large as its extent may do better."""
@@ -118,7 +120,42 @@ class Count:
         extents = {t: exponents_of(self.extents[t]) for t in sizes}
         if self.is_masked and any(dot(parameters.form(e), at) == sizes[t] for t, e in extents.items()):
             return None  # the sums over a mask's tiles tend to its pairs only while tiles are small against it
+        if self.is_masked and not self._tends(parameters, kernel, at, sizes, terms, dot(form, at)):
+            return None
         return best_constant(parameters, form, cell.middle, sizes, extents, terms, held)
+
+    def _tends(
+        self,
+        parameters: Parameters,
+        kernel: Kernel,
+        at: list[Fraction],
+        sizes: Mapping[sp.Symbol, Fraction],
+        terms: list[Term],
+        goal: Fraction,
+    ) -> bool:
+        """Whether the bounds from both sides have the same leading terms at those tiles, or keys are seen from the first on.
+
+        Under a window the sums tend to its pairs only while tiles are smaller than it is.
+        """
+        mask = self.schedule.graph.mask
+        if mask is not None and mask.starts_at_key_0:
+            return True
+
+        def leading(of: list[Term]) -> dict[Vector, sp.Rational]:
+            found: dict[Vector, sp.Rational] = {}
+            for term in of:
+                size = dot(parameters.form(term.exponents), at)
+                size += sum((x * term.exponents.get(t, Fraction(0)) for t, x in sizes.items()), Fraction(0))
+                if size == goal:
+                    key = (*parameters.form(term.exponents), *(term.exponents.get(t, Fraction(0)) for t in sizes))
+                    found[key] = found.get(key, sp.Integer(0)) + term.coefficient
+            return found
+
+        amount = self._amount(kernel, up=True)
+        facts, _ = self._known(amount, parameters, kernel)
+        if any(t in term.exponents for term in above(amount, facts) for t in self.extents if t not in sizes):
+            return False
+        return leading(above(amount, facts)) == leading(terms)
 
     def constant_at(
         self, parameters: Parameters, form: Vector, cell: Cone, tiles: Mapping[sp.Symbol, sp.Expr]
@@ -139,6 +176,11 @@ class Count:
                 exponents = split(plain[tile])[1]
                 if dot(parameters.form(exponents), at) >= dot(parameters.form(exponents_of(self.extents[tile])), at):
                     return None  # in this region the paper's tile is as large as the whole extent
+        used = [t for t in plain if any(t in term.exponents for term in terms)]
+        sizes = {t: dot(parameters.form(split(plain[t])[1]), at) for t in used}
+        lead = dot(form, at)
+        if self.is_masked and not self._tends(parameters, self.kernel, at, sizes, terms, lead):
+            return None
         return constant_at(exponents_of(parameters.monomial(form)), plain, terms)
 
     @lru_cache(maxsize=64)  # noqa: B019  (bounded)

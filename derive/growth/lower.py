@@ -16,7 +16,7 @@ Source: Irony, Toledo & Tiskin 2004; Christ, Demmel, Knight, Scanlon & Yelick 20
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -27,7 +27,7 @@ from derive.flops import is_contraction
 from derive.growth.cone import Cone
 from derive.growth.linear import ZERO
 from derive.growth.parameters import Parameters, exponents_of
-from derive.growth.posynomial import Facts, below
+from derive.growth.posynomial import Facts, Term, below
 from derive.growth.program import Program, envelope, leading
 from derive.schedule import Schedule
 from derive.symbols import M
@@ -120,17 +120,30 @@ def _source(schedule: Schedule, tensor: Tensor, crossing: set[str]) -> bool:
 
 
 def _contraction(
-    einsum: Einsum, tensors: Iterable[Tensor], parameters: Parameters, region: Cone, alike: Mapping[sp.Symbol, sp.Expr]
+    einsum: Einsum, tensors: Sequence[Tensor], parameters: Parameters, region: Cone, alike: Mapping[sp.Symbol, sp.Expr]
 ) -> Iterator[Bound]:
+    volume = einsum.points.xreplace(dict(alike))
+    facts = Facts.of((volume, *parameters.symbols), [parameters.condition(f) for f in region.facets], parameters.shares)
+    terms = {parameters.form(t.exponents): t for t in below(sp.expand(volume), facts)}
+    for form in leading(region, terms):
+        yield from _segments(einsum, tensors, parameters, region, alike, terms[form])
+
+
+def _segments(
+    einsum: Einsum,
+    tensors: Sequence[Tensor],
+    parameters: Parameters,
+    region: Cone,
+    alike: Mapping[sp.Symbol, sp.Expr],
+    volume: Term,
+) -> Iterator[Bound]:
+    """The bounds that follow from at least *volume* points, a monomial with its coefficient; a mask leaves fewer than all."""
     sides = {i.name: sp.Symbol(f"x_{i.name}", positive=True) for i in einsum.space}
     extents = {sides[i.name]: exponents_of(i.extent.xreplace(dict(alike))) for i in einsum.space if i.extent != 1}
     sides = {name: side for name, side in sides.items() if side in extents}
     empty = Program(parameters, tuple(extents), (), (), ())
-    points: dict[sp.Symbol, Fraction] = {M: Fraction(1)}
-    for side, extent in extents.items():
-        points[side] = Fraction(-1)
-        for s, e in extent.items():
-            points[s] = points.get(s, ZERO) + e
+    points = {**volume.exponents, **dict.fromkeys(extents, Fraction(-1))}
+    points[M] = points.get(M, ZERO) + 1
     limits = [
         empty.row(t.name, {**{sides[i.name]: Fraction(1) for i in t.indices if i.name in sides}, M: Fraction(-1)})
         for t in tensors
@@ -142,14 +155,16 @@ def _contraction(
     names = {t.name for t in tensors}
     for piece in envelope(program, region).pieces:
         monomial = parameters.monomial(piece.form)
-        if monomial == M:
+        one = parameters.form({M: Fraction(1)})
+        cell = piece.cell.cut([x - y for x, y in zip(piece.form, one, strict=True)])
+        if monomial == M or not cell.has_interior:
             continue  # one segment holds it all: nothing follows
         weights = {name: w for name, w in piece.weights.items() if name in names}
         total = sp.Rational(sum(weights.values(), ZERO))
         yield Bound(
             monomial,
-            piece.cell,
-            2**-total,
+            cell,
+            volume.coefficient * 2**-total,
             "derived",
             f"Hoelder-Brascamp-Lieb on {einsum.output.name}, with {', '.join(sorted(names))} in slow memory",
             "Christ et al. 2013, arXiv:1308.0068, theorem 4.1 (with the segments of Irony, Toledo & Tiskin 2004)",

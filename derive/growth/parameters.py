@@ -18,6 +18,8 @@ from derive.growth.cone import Form, primitive
 from derive.growth.linear import Vector
 from derive.symbols import is_fraction
 
+_LONGEST = 120
+"""Characters of an expression in a message."""
 Exponents = Mapping[sp.Symbol, Fraction]
 """A monomial without its coefficient: the exponent of each symbol."""
 Condition = tuple[sp.Expr, sp.Expr]
@@ -88,6 +90,12 @@ def exponents_of(monomial: sp.Expr) -> dict[sp.Symbol, Fraction]:
     return found
 
 
+def shown(expression: sp.Basic) -> str:
+    """*expression* as it may stand in a message: the start of a long one."""
+    text = str(expression)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
 def split(term: sp.Expr) -> tuple[sp.Rational, dict[sp.Symbol, Fraction]]:
     """The coefficient and the exponents of one term.
 
@@ -99,7 +107,7 @@ def split(term: sp.Expr) -> tuple[sp.Rational, dict[sp.Symbol, Fraction]]:
     for base, exponent in powers.items():
         if base != 1 and not (base.is_Symbol and exponent.is_Rational and coefficient.is_Rational):
             raise DomainError(
-                f"{term} is no monomial: {base**exponent} is no power of a symbol with a rational exponent"
+                f"{shown(term)} is no monomial: {shown(base**exponent)} is no power of a symbol with a rational exponent"
             )
     return coefficient, {s: Fraction(int(e.p), int(e.q)) for s, e in powers.items() if s != 1 and e != 0}
 

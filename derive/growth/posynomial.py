@@ -14,7 +14,7 @@ import sympy as sp
 
 from derive.errors import DomainError
 from derive.growth.cone import Cone
-from derive.growth.parameters import Condition, Exponents, Parameters, split
+from derive.growth.parameters import Condition, Exponents, Parameters, shown, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,9 @@ def below(amount: sp.Expr, facts: Facts) -> list[Term]:
     bound = sp.expand(_bounded(amount, facts, up=False))
     found = _difference(bound, facts)
     if found is None:
-        raise DomainError(f"{amount} is no sum of monomials under the stated regime: a negative term is not outweighed")
+        raise DomainError(
+            f"{shown(amount)} is no sum of monomials under the stated regime: a negative term is not outweighed"
+        )
     return found
 
 
@@ -140,7 +142,8 @@ def _extreme(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
     if largest and not facts.decided and all(_never_negative(a, facts) for a in e.args):
         return sp.Add(*(_bounded(a, facts, up=up) for a in e.args)) / (1 if up else len(e.args))
     word = "max" if largest else "min"
-    raise DomainError(f"{word}({', '.join(map(str, e.args))}) is undecided: give a regime that says which is larger")
+    members = shown(sp.Tuple(*e.args))[1:-1]
+    raise DomainError(f"{word}({members}) is undecided: give a regime that says which is larger")
 
 
 def _never_negative(difference: sp.Expr, facts: Facts) -> bool:
@@ -151,7 +154,7 @@ def _never_negative(difference: sp.Expr, facts: Facts) -> bool:
 
 
 def _refused(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:  # noqa: ARG001
-    raise DomainError(f"{e} is no sum of monomials: {e.func.__name__} has no exponents")
+    raise DomainError(f"{shown(e)} is no sum of monomials: {e.func.__name__} has no exponents")
 
 
 _BOUNDS: dict[type, Callable[[sp.Expr, Facts, bool], sp.Expr]] = {

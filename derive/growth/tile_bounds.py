@@ -56,7 +56,7 @@ class TileBounds:
     def span(self) -> sp.Expr:
         """Keys between the first that a row tile's first row sees and the last that its last row sees, at most."""
         mask = self.exact.mask
-        if mask.first is None or mask.last is None:
+        if mask.first is None or mask.last is None or not mask.is_one_interval:
             return self.keys.extent
         wide = sp.expand(mask.last.subs(ROW, ROW + self.rows.tile) - mask.first)
         return self.keys.extent if wide.has(ROW) else wide

@@ -9,16 +9,19 @@ import numpy.typing as npt
 import pytest
 import sympy as sp
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from derive.attention import variant
 from derive.einsum import Map, Reduce
 from derive.errors import DomainError, UnboundError
 from derive.evaluate import MAPS, REDUCES, evaluate, intervals, kept_pairs, number, random_inputs, sizes, whole
 from derive.mask import causal
+from derive.masks import MASKS, Pattern
 from derive.notation import cascade
 from derive.symbols import B_r, M, N_k, N_q, b, d, h, h_k
 from rules.schedule.examples import streaming, three_pass, two_pass
-from tests.strategies import masks, shapes, variants
+from tests.seen import seen
+from tests.strategies import shapes, variants
 
 Array = npt.NDArray[np.float64]
 SMALL = {"N_q": 3, "N_k": 4, "d": 2, "d_v": 3, "h": 2, "h_k": 1, "B": 2}
@@ -34,32 +37,26 @@ def plain_attention(q: Array, k: Array, v: Array, scale: float, seen: npt.NDArra
     return result
 
 
-def seen_by(mask: str, rows: int, columns: int) -> npt.NDArray[np.bool_]:
-    """Which keys each query sees, from the convention in words."""
-    offset = {"full": columns, "causal": columns - rows, "causal-tl": 0}[mask]
-    return np.array([[key <= query + offset for key in range(columns)] for query in range(rows)])
-
-
-def reference(name: str, mask: str, inputs: dict[str, Array], scale: float) -> Array:
+def reference(name: str, mask: str, inputs: dict[str, Array], scale: float, numbers: dict[str, int]) -> Array:
     """Every head of every sequence by ``plain_attention``, shaped like the variant's O."""
     q, k, v = inputs["Q"], inputs["K"], inputs["V"]
     heads = q.shape[1:-2]
     out = np.zeros((*q.shape[:-1], v.shape[-1]))
     for at in np.ndindex(q.shape[0], *heads):
         shared = {"mha": at, "cross": at, "mqa": at[:1]}.get(name, at[:2])
-        seen = seen_by(mask, q.shape[-2], k.shape[-2])
-        out[at] = plain_attention(q[at], k[shared], v[shared], scale, seen)
+        kept = seen(Pattern(mask), q.shape[-2], k.shape[-2], numbers)
+        out[at] = plain_attention(q[at], k[shared], v[shared], scale, kept)
     return out
 
 
 @settings(max_examples=60)
-@given(name=variants, mask=masks, numbers=shapes())
+@given(name=variants, mask=st.sampled_from(MASKS), numbers=shapes())
 def test_every_variant_is_attention(name: str, mask: str, numbers: dict[str, int]) -> None:
     """Masks, groups, N_q unlike N_k and d unlike d_v included."""
     graph = variant(name).graph(mask)
     inputs = random_inputs(graph, numbers, np.random.default_rng(0))
     found = evaluate(graph, inputs, {"c": 0.7}, numbers)["O"]
-    np.testing.assert_allclose(found, reference(name, mask, inputs, 0.7), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(found, reference(name, mask, inputs, 0.7, numbers), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("mask", ["full", "causal"])
@@ -170,9 +167,9 @@ def test_extents_are_computed_exactly() -> None:
 
 def test_intervals_follow_the_definition() -> None:
     """Bottom-right causal, 3 queries and 2 keys: none, key 0, keys 0 and 1."""
-    assert intervals(causal(N_q, N_k), {"N_q": 3, "N_k": 2}) == [(0, -1), (0, 0), (0, 1)]
+    assert intervals(causal(N_q, N_k), {"N_q": 3, "N_k": 2}) == [[(0, -1)], [(0, 0)], [(0, 1)]]
     assert kept_pairs(causal(N_q, N_k), {"N_q": 3, "N_k": 2}).tolist() == [[False, False], [True, False], [True, True]]
-    assert intervals(causal(N_q, N_k, align="top-left"), {"N_q": 3, "N_k": 2}) == [(0, 0), (0, 1), (0, 1)]
+    assert intervals(causal(N_q, N_k, align="top-left"), {"N_q": 3, "N_k": 2}) == [[(0, 0)], [(0, 1)], [(0, 1)]]
 
 
 def test_what_is_missing_or_does_not_fit_is_named() -> None:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from derive import exact
 from derive.errors import DomainError, UnboundError
-from derive.exact import Gcd, floor_sum, value
+from derive.exact import Gcd, value
+from derive.pieces import floor_sum
 from derive.symbols import B_c, B_r, N_k, N_q, d, dummy, h
 
 I = dummy("i")  # noqa: E741

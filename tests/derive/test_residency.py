@@ -20,7 +20,7 @@ from derive.symbols import B, B_r, N_k, N_q, b_s, h
 from derive.traffic import compulsory, traffic
 from rules.derivations import plan
 from rules.schedule.examples import flash, fused, loop, streaming
-from tests.strategies import derivation, masks
+from tests.strategies import derivation, mask_sizes, masks
 
 WIDTH = 2
 BYTES = dict.fromkeys(("b", "b_kv", "b_s", "b_p", "b_l"), WIDTH)
@@ -51,6 +51,7 @@ def grids(draw: st.DrawFn) -> dict[str, int]:
         "B_r": draw(st.integers(1, 8)),
         "B_c": draw(st.integers(1, 8)),
         "C": draw(st.integers(1, 9)),
+        **draw(mask_sizes()),
     }
 
 

@@ -9,7 +9,7 @@ from derive.symbols import B, N_k, N_q, b, b_kv, b_p, b_s, d, d_v, h, h_k
 from derive.variant import MASKS
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [n for n in names() if "softmax" in variant(n).text])
 @pytest.mark.parametrize("mask", MASKS)
 def test_every_variant_is_a_graph_under_every_mask(name: str, mask: str) -> None:
     """Q, K and V in, O out, and the other way round on the way back; the scores have a mask or none."""

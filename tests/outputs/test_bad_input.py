@@ -83,6 +83,30 @@ SIZES = {
     ("explain", "mha", "L2=0MiB"): "L2=0MiB: a capacity is a whole number of bytes, at least 1 B",
     ("explain", "mha", "L2=0.3B"): "L2=0.3B: a capacity is a whole number of bytes",
 }
+MASKED = {
+    ("explain", "mha", "mask=widow", "W=4"): "no mask 'widow'; did you mean window",
+    ("explain", "mha", "mask=window", "W=0"): "W=0: .* at least 1",
+    ("explain", "mha", "mask=window", "W=-1"): "W=-1: .* at least 1",
+    ("explain", "mha", "mask=window", "left=-1", "right=0"): "left=-1: .* at least 0",
+    ("explain", "mha", "mask=window", "left=4"): "mask=window with left= needs right= too",
+    ("explain", "mha", "mask=window", "W=4", "left=4", "right=4"): "left= is used by|W= is used by|right= is used by",
+    ("explain", "mha", "W=1024", "N=8192"): "W= is used by mask=window or sinks or dilated, and the mask is full",
+    ("explain", "mha", "mask=causal", "C=64"): "C= is used by mask=chunk, and the mask is causal",
+    ("explain", "mha", "docs=512,512"): "docs= is used by mask=docs or docs-full, and the mask is full",
+    ("explain", "mha", "mask=docs"): "mask=docs needs the lengths of the documents",
+    ("explain", "mha", "mask=docs", "docs=512,512", "N=1000"): "are 1024 tokens together, and N_q is 1000",
+    ("explain", "mha", "mask=docs", "docs=512,,512"): "docs=512,,512: a list of lengths",
+    ("explain", "mha", "mask=docs", "docs=512,0"): "docs=0: .* at least 1",
+    ("explain", "mha", "mask=docs", "docs=a,b"): "docs=a is no number",
+    ("explain", "decode", "mask=docs", "docs=512"): "decode has queries and keys of two sequences",
+    (
+        "explain",
+        "mha",
+        "mask=sinks",
+        "--schedule",
+        "flash1",
+    ): "tiles skipped under sinks are counted with rows on the grid",
+}
 HOSTILE = {
     ("explain", "mha", "N=__import__('os').system('x')"): "is no number",
     ("explain", "mha", "d=().__class__.__base__.__subclasses__()"): "is no number",
@@ -173,6 +197,12 @@ def test_what_is_missing_is_named(words: tuple[str, ...], says: str) -> None:
 @pytest.mark.parametrize(("words", "says"), list(SIZES.items()), ids=_ids(SIZES))
 def test_a_size_that_cannot_be_is_refused_with_its_value(words: tuple[str, ...], says: str) -> None:
     """Zero, negative, fractional, absurd, indivisible, given twice, or in the wrong unit."""
+    refused(derive(*words), says)
+
+
+@pytest.mark.parametrize(("words", "says"), list(MASKED.items()), ids=_ids(MASKED))
+def test_a_mask_and_its_sizes_must_go_together(words: tuple[str, ...], says: str) -> None:
+    """A size that no key can have, one that the mask does not use, and documents that do not add up."""
     refused(derive(*words), says)
 
 

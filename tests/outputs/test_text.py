@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from derive.attention import names as variant_names
-from derive.variant import MASKS
 from tests.outputs.command import derive, derive_process
 
 QUESTION = ("mha", "N=8192", "d=128", "--on", "h100-sxm")
@@ -42,7 +41,7 @@ def test_the_running_example_reads_as_its_derivation() -> None:
         assert words in out, words
 
 
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("mask", ["full", "causal", "causal-tl"])
 @pytest.mark.parametrize("variant", variant_names())
 def test_every_exact_count_of_the_json_is_in_the_text(variant: str, mask: str) -> None:
     """FLOPs and the three byte counts are printed to the last digit, with their unit."""

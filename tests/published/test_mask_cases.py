@@ -1,0 +1,78 @@
+"""Public reports of masked attention counts, by the number they have in the project's collection, each with its link.
+
+Most of the reported formulas are wrong for some shape: the right value stands here, from ``derive explain`` or the mask.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from derive.exact import value
+from derive.flops import Pipe
+from derive.masks import Pattern
+from derive.symbols import N_k, N_q
+from tests.published.questions import ask, matmul_flop, moved
+
+
+def pairs(name: str, rows: int, columns: int, **sizes: int) -> int:
+    """Pairs that a mask keeps."""
+    keys = frozenset({"left", "right"}) if "W_l" in sizes else frozenset()
+    mask = Pattern(name, keys).mask(N_q, N_k)
+    assert mask is not None
+    return int(value(mask.pairs, {"N_q": rows, "N_k": columns, **sizes}))
+
+
+@pytest.mark.parametrize(("n", "left", "right", "kept"), [(16, 4, 2, 99), (8192, 256, 256, 4_136_704)])
+def test_case_10_a_two_sided_window_is_never_negative(n: int, left: int, right: int, kept: int) -> None:
+    """https://github.com/Dao-AILab/flash-attention/pull/1883: a sign slip gave 38 and -24,704 pairs."""
+    assert pairs("window", n, n, W_l=left, W_r=right) == kept
+    assert matmul_flop(f"mha N={n} d=64 mask=window left={left} right={right}") == 4 * 64 * kept
+
+
+def test_case_11_rows_that_see_nothing_count_nothing() -> None:
+    """The benchmark's own formula leaves rows of a window below zero: (8, 4) with (1, 1) keeps 11 pairs, not 8."""
+    assert pairs("window", 8, 4, W_l=1, W_r=1) == 11
+
+
+def test_case_12_a_window_is_not_half_of_s_times_w() -> None:
+    """https://github.com/NVIDIA/Megatron-LM/pull/3280: S W/2 is 1.75 times too small at S = 2048, W = 512, S W 1.14 too big."""
+    words = "mha N=2048 d=128 mask="
+    exact = matmul_flop(words + "window W=512") // 512
+    assert exact == pairs("window", 2048, 2048, W=512) == 917_760
+    assert Fraction(exact, 2048 * 512 // 2) == pytest.approx(1.75, abs=0.01)
+    assert Fraction(matmul_flop(words + "causal") // 512, exact) == pytest.approx(2.29, abs=0.01)
+
+
+def test_case_14_a_window_longer_than_the_sequence_is_causal() -> None:
+    """https://github.com/allenai/OLMo-core/pull/478: S = 100, W = 512 keeps 5050 pairs, neither 51,200 nor 10,000."""
+    assert matmul_flop("mha N=100 d=1 mask=window W=512") == 4 * 5050
+
+
+def test_case_17_packed_documents_add_up() -> None:
+    """https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/3839: sum s^2, never (sum s)^2; causal sum s (s + 1)/2."""
+    even = ",".join(["512"] * 16)
+    mixed = "4096,2048,1024,512,256,128,64,64"
+    assert matmul_flop(f"mha d=1 mask=docs-full docs={even}") == 4 * 4_194_304
+    assert matmul_flop(f"mha d=1 mask=docs-full docs={mixed}") == 4 * 22_372_352
+    assert matmul_flop(f"mha N=8192 d=1 mask=docs docs={mixed}") == 4 * 11_190_272
+
+
+def test_case_18_a_block_is_not_less_than_nothing_sparse() -> None:
+    """https://github.com/pytorch/pytorch/pull/188868: 100 x 100 in blocks of 128 is one block of one; by pairs 49.5 %."""
+    found = ask("mha N=100 d=128 mask=causal Br=128 Bc=128")
+    assert found.exact(found.executed[Pipe.SFU]) == 128 * 128
+    assert 1 - Fraction(found.exact(found.useful[Pipe.SFU]), 100**2) == Fraction(495, 1000)
+
+
+def test_case_55_pairs_of_a_prefill_chunk() -> None:
+    """https://github.com/sgl-project/sglang/issues/34298: c p + c (c + 1)/2 pairs for c new and p cached tokens."""
+    new, cached = 8192, 131_072
+    assert pairs("causal", new, new + cached) == 1_107_300_352
+
+
+def test_a_windowed_decode_step_reads_its_window() -> None:
+    """One query over a cache of 8192 keys with a window of 1024: 1024 keys of K and of V, whatever the cache holds."""
+    found = ask("decode Nk=8192 d=128 mask=window W=1024", "naive")
+    assert moved(found, found.compulsory, "K", "V") == 2 * 1024 * 128 * 2
