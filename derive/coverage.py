@@ -35,6 +35,9 @@ class Coverage:
     rows: Loop
     keys: Loop
 
+    has_sums = True
+    """Whether its counts are sums over row tiles."""
+
     @property
     def _heads(self) -> sp.Expr:
         """Flattened rows a query: 1, or the query heads packed into the tile."""
@@ -173,6 +176,8 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
     keys = next((x for x in loops if mask.column in {i.name for i in x.indices}), None)
     if rows is None or keys is None:
         return None
+    if (counted := mask.counted_under(rows, keys)) is not None:
+        return counted  # type: ignore[return-value]
     keys_outside = loops.index(keys) < loops.index(rows)
     if not rows.grid and not (keys_outside and mask.is_one_interval):
         raise DomainError(

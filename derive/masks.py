@@ -12,11 +12,12 @@ from itertools import accumulate
 
 import sympy as sp
 
+from derive.density import Density
 from derive.errors import BadValueError, nearest
 from derive.extremes import down, least, most
 from derive.mask import Interval, Mask
 from derive.steps import steps
-from derive.symbols import COPY, MEANINGS, ROW, C_k, N_g, N_p, N_s, W, W_l, W_r, n_d
+from derive.symbols import COPY, MEANINGS, ROW, C_k, N_g, N_p, N_s, W, W_l, W_r, n_d, symbol
 
 Numbers = tuple[int, ...]
 
@@ -131,12 +132,16 @@ FORMS: Mapping[str, tuple[Form, ...]] = {
 }
 """Each mask, bottom-right; ``-tl`` behind the name is top-left. The first form is meant when no size is given."""
 
+SHARES: Mapping[str, str] = {"block-sparse": "s"}
+"""Masks of which only the share of tiles that is kept is known, with the key of that share."""
 TOP_LEFT = "-tl"
 MASKS = ("full", *(name + align for name, forms in FORMS.items() if not forms[0].takes for align in ("", TOP_LEFT)))
 """Names of the masks that need no list."""
-KNOWN = (*MASKS, *(name for name, forms in FORMS.items() if forms[0].takes))
+KNOWN = (*MASKS, *(name for name, forms in FORMS.items() if forms[0].takes), *SHARES)
 """Names of all masks."""
-MASK_KEYS = frozenset(key for forms in FORMS.values() for form in forms for key in (*form.uses, form.takes) if key)
+MASK_KEYS = frozenset(
+    (*(key for forms in FORMS.values() for form in forms for key in (*form.uses, form.takes) if key), *SHARES.values())
+)
 """Keys of sizes and lists that only a mask has."""
 LIST_KEYS = frozenset(form.takes for forms in FORMS.values() for form in forms if form.takes)
 """Those of lists."""
@@ -159,7 +164,7 @@ class Pattern:
         if self.name not in KNOWN:
             raise nearest("mask", self.name, KNOWN)
         form = self.form
-        stray = sorted(self.given - _used(form))
+        stray = sorted(self.given - _used(form) - {SHARES.get(self.name, "")})
         if stray:
             raise BadValueError(_unused(self.name, stray[0]))
         if form is not None and form.takes and not self.numbers:
@@ -182,7 +187,7 @@ class Pattern:
     @property
     def sizes(self) -> frozenset[str]:
         """Names of the symbols it is written in."""
-        uses = set() if self.form is None else set(self.form.uses)
+        uses = {SHARES[self.name]} if self.name in SHARES else set() if self.form is None else set(self.form.uses)
         return frozenset(name for name, meaning in MEANINGS.items() if meaning.key in uses)
 
     @property
@@ -199,6 +204,10 @@ class Pattern:
             row: name of the query index.
             column: name of the key index.
         """
+        if self.name in SHARES:
+            share = next(symbol(name) for name in self.sizes)
+            says = f"{self.name}: a share {share} of the tiles is kept, spread evenly; counts are means"
+            return Density(self.name, says, row, column, rows, columns, share=share)
         if self.form is None:
             return None
         top_left = self.name.endswith(TOP_LEFT) or bool(self.form.takes)
@@ -238,4 +247,5 @@ def _used(form: Form | None) -> frozenset[str]:
 def _unused(name: str, key: str) -> str:
     """Why *key* means nothing under the mask *name*."""
     users = [user for user, forms in FORMS.items() if any(key in _used(form) for form in forms)]
+    users += [user for user, share in SHARES.items() if share == key]
     return f"{key}= is used by mask={' or '.join(users)}, and the mask is {name}; give one of these, or leave {key} out"

@@ -23,7 +23,7 @@ from derive.growth.posynomial import Facts
 from derive.growth.program import region_of
 from derive.growth.regimes import Rival, winners
 from derive.growth.workspace import workspace
-from derive.symbols import M_L2, MEANINGS, M, M_reg
+from derive.symbols import M_L2, MEANINGS, M, M_reg, is_fraction
 from outputs.bounds_at_numbers import AtNumbers
 from outputs.crossing import Equality, equal_where
 from outputs.deduction import Options, account
@@ -110,7 +110,7 @@ class Bounds:
         keys = mask.columns.xreplace(dict(self.alike))
         sizes = mask.pairs.free_symbols - mask.rows.free_symbols - mask.columns.free_symbols
         stated = {s for condition in self.assumed for side in condition for s in side.free_symbols}
-        return [(s, keys) for s in sorted(sizes - stated, key=str) if s.name in MEANINGS]
+        return [(s, keys) for s in sorted(sizes - stated, key=str) if s.name in MEANINGS and not is_fraction(s)]
 
     @cached_property
     def accounts(self) -> dict[str, Account]:

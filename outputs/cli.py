@@ -123,7 +123,7 @@ KEY=VALUE sets a symbol; one left out stays symbolic:
   Br, Bc, M (elements), ctas, L2=50MiB         tiles and machine
   dtype, kv, scores, probs, stats, acc         element types: bf16, fp8, fp32 ...
   mask=full | causal | window W= | window left= right= | chunk C= | prefix prefix= | sinks sinks= W= |
-       global-local globals= left= right= | dilated W= dilation=; -tl behind the name is top-left
+       global-local globals= left= right= | dilated W= dilation= | block-sparse s=0.1; -tl behind a name is top-left
   mask=docs | docs-full, docs=512,512,1024     packed documents, causal or whole inside
   KEY=?                                        leave a default open, e.g. h=?
 """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from derive.dtype import DType, dtype
 from derive.errors import BadValueError, nearest
 from derive.masks import LIST_KEYS, MASK_KEYS, Pattern
-from derive.symbols import MAY_BE_ZERO, MEANINGS
+from derive.symbols import FRACTIONS, MAY_BE_ZERO, MEANINGS
 
 if TYPE_CHECKING:
     from derive.exact import Number
@@ -155,6 +155,8 @@ def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Numbe
     """The value of *text* for symbol *name*."""
     if name == "C_L2":
         return capacity(f"{key}=", text)
+    if name in FRACTIONS:
+        return _share(key, name, text)
     matched = _LENGTH.fullmatch(text)
     if matched is None:
         raise BadValueError(_why_no_length(key, name, text, types))
@@ -167,6 +169,19 @@ def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Numbe
     if number > largest:
         raise BadValueError(f"{key}={_shown(text)}: {MEANINGS[name].says} beyond {largest} is no attention kernel's")
     return number
+
+
+def _share(key: str, name: str, text: str) -> Number:
+    """A share of something, more than 0 and at most 1, exactly."""
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})|(\d{0,9}\.?\d{1,9})", text, re.ASCII)
+    share = None
+    if (found is not None and found[2] is None) or (found is not None and int(found[2]) > 0):
+        share = Fraction(text)
+    if share is None or not 0 < share <= 1:
+        raise BadValueError(
+            f"{key}={_shown(text)}: {MEANINGS[name].says} is more than 0 and at most 1, such as 0.1 or 1/8"
+        )
+    return share
 
 
 def _why_no_length(key: str, name: str, text: str, types: Mapping[str, DType]) -> str:

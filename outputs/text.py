@@ -91,7 +91,11 @@ def _question(answer: Explanation) -> Section:
     numbers = "  ".join(
         f"{name} = {grouped(n)}" for name, n in (("N", request.numbers.get("N_k")),) if request.tied and n is not None
     )
-    rest = [f"{k} = {grouped(v)}" for k, v in request.numbers.items() if not (request.tied and k in ("N_q", "N_k"))]
+    rest = [
+        f"{k} = {significant(v) if v.denominator > 1 else grouped(v)}"
+        for k, v in request.numbers.items()
+        if not (request.tied and k in ("N_q", "N_k"))
+    ]
     tiles = answer.accounts[-1].values
     rest += [f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d") if k in tiles and k not in request.numbers]
     mask: Mask | None = answer.accounts[0].derivation.start.mask

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
@@ -11,6 +12,7 @@ import sympy as sp
 
 from derive.buffers import working_set
 from derive.coverage import coverage
+from derive.density import DensityCoverage
 from derive.errors import DomainError
 from derive.growth.cone import Cone
 from derive.growth.constants import best_constant, constant_at
@@ -56,7 +58,7 @@ class Count:
 
     @property
     def is_masked(self) -> bool:
-        """Whether its count has sums over the tiles that a mask leaves."""
+        """Whether its count is of tiles that a mask leaves."""
         return self.kernel.skips_masked and coverage(self.schedule.graph.mask, self.kernel.loops) is not None
 
     @property
@@ -118,7 +120,8 @@ class Count:
             return sp.Integer(0)
         sizes = program.inside(cell.middle)
         extents = {t: exponents_of(self.extents[t]) for t in sizes}
-        if self.is_masked and any(dot(parameters.form(e), at) == sizes[t] for t, e in extents.items()):
+        pinned = any(dot(parameters.form(e), at) == sizes[t] for t, e in extents.items())
+        if self.is_masked and pinned:
             return None  # the sums over a mask's tiles tend to its pairs only while tiles are small against it
         if self.is_masked and not self._tends(parameters, kernel, at, sizes, terms, dot(form, at)):
             return None
@@ -213,7 +216,11 @@ class Count:
         """Elements that *kernel* moves, sums over a mask's tiles replaced by their bounds."""
         schedule = self.schedule if kernel is self.kernel else self.schedule.replace((self.kernel,), kernel)
         met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
-        bounds = None if met is None else TileBounds(met, up, tending)
+        bounds: object = met
+        if isinstance(met, DensityCoverage):
+            bounds = replace(met, met_once=sp.Integer(int(up)))
+        elif met is not None:
+            bounds = TileBounds(met, up, tending)
         return traffic_under(schedule, kernel, bounds).total.amount.xreplace(self.alike)  # type: ignore[arg-type]
 
     @lru_cache(maxsize=64)  # noqa: B019  (bounded)
