@@ -9,98 +9,19 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
-from sympy.printing.latex import LatexPrinter
 
 from derive.denote import equation
 from derive.einsum import Map, Reduce
 from derive.graph import Graph
 from derive.symbols import MEANINGS
-from outputs.notation import cases, put, rank, tidy
+from outputs.formula import latex, symbol_latex
+from outputs.notation import cases, put, tidy
 
 if TYPE_CHECKING:
     from derive.einsum import Einsum
     from derive.rewrite import Rule, Step
     from derive.schedule import Schedule
     from outputs.explanation import Explanation
-
-_RELATIONS = {"<=": r"\le", "<": "<", "==": "=", "!=": r"\ne"}
-_UPRIGHT = frozenset({"L2", "kv", "acc"})
-
-
-class HousePrinter(LatexPrinter):  # type: ignore[misc]
-    """SymPy's printer with the house's symbols, factor order and inequalities."""
-
-    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:  # noqa: ARG002
-        return symbol_latex(expr.name)
-
-    def _print_Mul(self, expr: Any) -> str:
-        number, rest = expr.as_coeff_Mul()
-        factors = sorted(sp.Mul.make_args(rest), key=_factor_order)
-        above = [f for f in factors if not _divides(f)]
-        below = [1 / f for f in factors if _divides(f)]
-        top = ([str(abs(number.p))] if abs(number.p) != 1 or not above else []) + self._factors(above, number.p)
-        bottom = ([str(number.q)] if number.q != 1 else []) + self._factors(below, number.q)
-        sign = "-" if number < 0 else ""
-        if bottom:
-            return rf"{sign}\frac{{{' '.join(top)}}}{{{' '.join(bottom)}}}"
-        return sign + " ".join(top)
-
-    def _factors(self, factors: list[Any], number: int) -> list[str]:
-        """Factors of a product; one that stands alone needs no brackets."""
-        alone = len(factors) == 1 and abs(number) == 1 and factors[0].func is sp.Sum
-        return [self._print(f) if alone else self._factor(f) for f in factors]
-
-    def _factor(self, factor: Any) -> str:
-        printed = self._print(factor)
-        return rf"\left({printed}\right)" if factor.is_Add or factor.func is sp.Sum else printed
-
-    def _print_Relational(self, expr: Any) -> str:
-        left, right, operator = expr.lhs, expr.rhs, expr.rel_op
-        if operator in (">=", ">"):
-            left, right, operator = right, left, operator.replace(">", "<")
-        return f"{self._print(left)} {_RELATIONS[operator]} {self._print(right)}"
-
-    def _print_And(self, expr: Any) -> str:
-        return r" \text{ and } ".join(sorted(self._print(a) for a in expr.args))
-
-    def _print_Piecewise(self, expr: Any) -> str:
-        rows = [rf"{self._print(a)} & \text{{if }} {self._print(c)}" for a, c in expr.args[:-1]]
-        rows.append(rf"{self._print(expr.args[-1][0])} & \text{{otherwise}}")
-        return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
-
-    def _print_Function(self, expr: Any, exp: Any = None) -> str:
-        if expr.func.__name__ != "max":
-            return str(super()._print_Function(expr, exp))
-        term, (index, low, high) = expr.args[0], expr.args[1].args
-        limits = rf"{self._print(low)} \le {self._print(index)} \le {self._print(high)}"
-        return rf"\max_{{{limits}}} {self._factor(term)}"
-
-    def _print_Gcd(self, expr: Any) -> str:
-        return rf"\gcd\left({', '.join(self._print(a) for a in expr.args)}\right)"
-
-
-def symbol_latex(name: str) -> str:
-    r"""A symbol's spelling: one base, and a subscript that is upright when it is a word; ``C_L2`` is ``C_{\mathrm{L2}}``."""
-    base, _, subscript = name.partition("_")
-    if not subscript:
-        return base
-    return (
-        rf"{base}_{{\mathrm{{{subscript}}}}}" if len(subscript) > 1 or subscript in _UPRIGHT else f"{base}_{subscript}"
-    )
-
-
-def _divides(factor: Any) -> bool:
-    return bool(factor.is_Pow and factor.exp.is_number and factor.exp.is_negative)
-
-
-def _factor_order(factor: Any) -> tuple[int, int, str]:
-    base = factor.base if factor.is_Pow else factor
-    return (0, *rank(base)) if base.is_Symbol else (1 + base.is_Add, 0, str(base))
-
-
-def latex(expression: sp.Basic) -> str:
-    """*expression* in house notation as LaTeX (amsmath)."""
-    return str(HousePrinter().doprint(expression))
 
 
 def einsum_latex(einsum: Einsum) -> str:
