@@ -1,27 +1,18 @@
-r"""LaTeX of closed forms and of a derivation, in a first form: every symbol has a declared spelling, none is guessed.
-
-``sympy.latex`` reads suffixes of names as accents (``C_HBM`` comes out bold), so symbols never go through it.
-"""
+"""A derivation as LaTeX: the equations of a graph, what a step made of them, and a rule's equation in general."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
-
-import sympy as sp
 
 from derive.denote import equation
 from derive.einsum import Map, Reduce
 from derive.graph import Graph
-from derive.symbols import MEANINGS
-from outputs.formula import latex, symbol_latex
-from outputs.notation import cases, put, tidy
+from outputs.formula import latex
 
 if TYPE_CHECKING:
     from derive.einsum import Einsum
     from derive.rewrite import Rule, Step
     from derive.schedule import Schedule
-    from outputs.explanation import Explanation
 
 
 def einsum_latex(einsum: Einsum) -> str:
@@ -57,7 +48,7 @@ def step_latex(step: Step) -> str:
     return _new_nests(step.before, step.after)  # type: ignore[arg-type]
 
 
-def statement_latex(rule: Rule[Any]) -> str | None:
+def statement_sides(rule: Rule[Any]) -> tuple[str, str] | None:
     """A rule's equation, computed from what it does to its own example; ``None`` when both sides are written alike."""
     before = rule.example()
     if not isinstance(before, Graph):
@@ -65,15 +56,28 @@ def statement_latex(rule: Rule[Any]) -> str | None:
     after = rule.rewrite(before, next(iter(rule.matches(before))))
     name = before.outputs[0]
     left, right = (latex(equation(graph, name).rhs) for graph in (before, after))
-    return None if left == right else f"{left} = {right}"
+    return None if left == right else (left, right)
+
+
+def statement_latex(rule: Rule[Any]) -> str | None:
+    """A rule's equation on one line."""
+    sides = statement_sides(rule)
+    return None if sides is None else " = ".join(sides)
+
+
+def new_equations(before: Graph, after: Graph) -> list[str]:
+    """The equations that a rewriting of *before* brought, one a line."""
+    return [einsum_latex(e) for e in after.einsums if e not in before.einsums]
+
+
+def rescaled_by(before: Graph, after: Graph) -> list[str]:
+    """The running maxima that new sums are rescaled by."""
+    return sorted({e.rescale for e in after.einsums if e not in before.einsums and e.rescale})
 
 
 def _new_equations(before: Graph, after: Graph) -> str:
-    fresh = [e for e in after.einsums if e not in before.einsums]
-    rescaled = {e.rescale for e in fresh if e.rescale}
-    equations = r",\quad ".join(einsum_latex(e) for e in fresh)
-    note = "".join(rf" \text{{ (rescaled as }} {m} \text{{ rises)}}" for m in sorted(rescaled))
-    return equations + note
+    note = "".join(rf" \text{{ (rescaled as }} {m} \text{{ rises)}}" for m in rescaled_by(before, after))
+    return r",\quad ".join(new_equations(before, after)) + note
 
 
 def _new_nests(before: Schedule, after: Schedule) -> str:
@@ -89,62 +93,3 @@ def _new_nests(before: Schedule, after: Schedule) -> str:
         )
         lines.append(loops or rf"\text{{kernel of {len(kernel.einsums)} operations}}")
     return r",\quad ".join(lines)
-
-
-def document(explanation: Explanation) -> str:
-    """A standalone LaTeX document: notation, the derivation of each schedule step by step, and its closed forms."""
-    request = explanation.request
-    symbols = {
-        s.name
-        for a in explanation.accounts
-        for e in (a.sm.total.amount, a.dram.total.amount)
-        for s in put(e, explanation.shown).free_symbols
-    }
-    meanings = {"N": "queries, and keys, a head"} | {n: m.says for n, m in MEANINGS.items()}
-    rows = [rf"${symbol_latex(n)}$ & {_escaped(says)} \\" for n, says in meanings.items() if n in symbols]
-    body = [
-        r"\documentclass{article}",
-        r"\usepackage{amsmath,booktabs}",
-        r"\begin{document}",
-        rf"\section*{{{_escaped(request.variant.name)}: {_escaped(request.variant.says)}}}",
-        r"\begin{tabular}{ll}",
-        r"\toprule symbol & meaning \\ \midrule",
-        *rows,
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    for account in explanation.accounts:
-        body += [rf"\subsection*{{Schedule {_escaped(account.name)}}}", r"\begin{enumerate}"]
-        for step in account.derivation.steps:
-            body += [
-                rf"\item \textbf{{{_escaped(step.rule.name)}}}: {_escaped(step.rule.claim)}.",
-                rf"  Legal because {_escaped('; '.join(step.reasons))} ({_escaped(step.rule.reference)}).",
-                rf"  \[\begin{{aligned}} {_rows(step_latex(step))} \end{{aligned}}\]",
-            ]
-            if (statement := statement_latex(step.rule)) is not None:
-                body.append(rf"  In general \[ {statement}. \]")
-        body.append(r"\end{enumerate}")
-        for label, moves in (("Compulsory", account.compulsory), ("SM-side", account.sm), ("HBM", account.dram)):
-            body.append(rf"\noindent {label} bytes:")
-            body += [rf"\[ {line} \]" for line in _cases_latex(explanation, moves.total.amount)]
-    return "\n".join([*body, r"\end{document}", ""])
-
-
-def _rows(equations: str) -> str:
-    return r" \\ ".join("& " + part for part in equations.split(r",\quad "))
-
-
-def _cases_latex(explanation: Explanation, amount: sp.Expr) -> list[str]:
-    found = cases(put(amount, explanation.shown))
-    lines = []
-    for each, condition in found:
-        when = "" if condition == sp.true else rf" \qquad \text{{if }} {latex(condition)}"
-        otherwise = r" \qquad \text{otherwise}" if condition == sp.true and len(found) > 1 else ""
-        lines.append(latex(tidy(each)) + when + otherwise)
-    return lines
-
-
-def _escaped(words: str) -> str:
-    """Plain words as LaTeX text."""
-    table = {"^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$"}
-    return re.sub(r"[&%$#_{}^~\\<>]", lambda m: table.get(m[0], "\\" + m[0]), words)

@@ -61,7 +61,7 @@ class _Scissors:
         self.names: dict[sp.Basic, sp.Symbol] = {}
         self._longest = longest
         self._taken = taken
-        self._varying: set[sp.Basic] = set()
+        self._varies_with: dict[sp.Basic, frozenset[sp.Basic]] = {}
 
     def cut(self, form: sp.Basic, bound: frozenset[sp.Basic]) -> sp.Basic:
         """*form*, short enough."""
@@ -100,11 +100,19 @@ class _Scissors:
 
     def _name(self, part: sp.Basic, bound: frozenset[sp.Basic]) -> sp.Symbol:
         if part not in self.names:
-            varies = bool(part.free_symbols & (bound | self._varying))
-            self.names[part] = self._new(part, varies=varies)
-            if varies:
-                self._varying.add(self.names[part])
+            indices = self._indices(part) & bound
+            self.names[part] = self._new(part, varies=bool(indices))
+            self._varies_with[self.names[part]] = indices
         return self.names[part]
+
+    def _indices(self, part: sp.Basic) -> frozenset[sp.Basic]:
+        """The symbols and indices that *part* has another value for, names seen through; a sum binds its own."""
+        if part.is_Symbol:
+            return self._varies_with.get(part, frozenset({part}))
+        if isinstance(part, sp.Sum):
+            index, *ends = part.args[1].args
+            return (self._indices(part.args[0]) - {index}).union(*map(self._indices, ends))
+        return frozenset().union(*map(self._indices, part.args))
 
     def _new(self, part: sp.Basic, *, varies: bool) -> sp.Symbol:
         """T with the tile's subscript for a number of tiles, as the papers write it; else the next X, or x where it varies."""
