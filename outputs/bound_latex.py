@@ -9,7 +9,8 @@ import sympy as sp
 
 from derive.growth.parameters import Condition
 from derive.symbols import MEANINGS
-from outputs.latex import escaped, latex, symbol_latex
+from outputs.formula import latex, symbol_latex
+from outputs.paper.tex import escaped
 
 if TYPE_CHECKING:
     from derive.growth import Lead

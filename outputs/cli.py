@@ -1,4 +1,4 @@
-"""The command line: the only module that prints, reads ``argv``, or writes files.
+"""The command line: with ``outputs.commands``, the only code that prints, reads ``argv``, or writes files.
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 a configuration that cannot exist.
 """
@@ -14,6 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
+from outputs.commands import paper
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
@@ -140,9 +141,9 @@ def explain(json_: bool, with_steps: bool, output: str | None, **question: Any) 
         raise click.BadParameter(f"-o {output}: only FILE.tex is written; use --json for data")
     answer = _answer(**question)
     if output is not None:
-        from outputs.latex import document
+        from outputs.paper.document import single
 
-        _write(Path(output), document(answer))
+        _write(Path(output), single(answer, f"derive explain {question['variant']} -o {output}"))
         return
     if json_:
         import json
@@ -319,6 +320,7 @@ def _write(path: Path, content: str) -> None:
 
 
 main.add_command(bound_command(_show, _write))
+paper.add(main, _question, _answer)
 
 if __name__ == "__main__":
     main()

@@ -15,17 +15,11 @@ from derive.extremes import down, least, most, up
 from derive.growth import Growth
 from derive.steps import Steps
 from derive.symbols import M
+from outputs.spelling import rank
 
-ORDER = (
-    "s", "B", "h", "h_k", "N", "N_q", "N_k", "N_p", "N_s", "N_g", "W", "W_l", "W_r", "C_k", "n_t", "n_d",
-    "C", "B_r", "B_c", "B_d", "M_reg", "M", "M_L2", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l", "b_acc",
-    "n_L2", "C_L2",
-)  # fmt: skip
-"""Factors print in this order; what is not named here comes last, by name."""
-_RANK = {name: n for n, name in enumerate(ORDER)}
 _FUNCTIONS: Mapping[Any, str] = {sp.ceiling: "ceil", sp.floor: "floor", sp.Min: "min", sp.Max: "max"}
 _COMBINE: Mapping[Any, Callable[..., Any]] = {sp.Min: least, sp.Max: most, sp.floor: down, sp.ceiling: up}
-_RELATIONS: Mapping[Any, str] = {
+RELATIONS: Mapping[Any, str] = {
     sp.LessThan: "<=",
     sp.StrictLessThan: "<",
     sp.GreaterThan: ">=",
@@ -55,7 +49,7 @@ def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:
     combine = _COMBINE.get(expression.func)
     if combine is not None:
         return reduce(combine, parts) if len(parts) > 1 else combine(*parts)
-    if expression.func in _RELATIONS or isinstance(expression, sp.Piecewise):
+    if expression.func in RELATIONS or isinstance(expression, sp.Piecewise):
         return expression.func(*parts, evaluate=False)
     return expression.func(*parts)
 
@@ -101,11 +95,7 @@ def regime(found: Growth, shown: Callable[[Any], str] = text) -> str:
     return " and ".join(([middle] if below or above else []) + chains + rest) or "any M"
 
 
-def rank(symbol: sp.Symbol) -> tuple[int, str]:
-    """Where a symbol stands among the factors of a product."""
-    return _RANK.get(symbol.name, len(_RANK)), symbol.name
-
-
+@lru_cache(maxsize=4096)
 def _print(e: Any) -> tuple[str, int]:
     """The text of *e* and how tightly it binds."""
     if e.is_Symbol:
@@ -128,11 +118,12 @@ def _print(e: Any) -> tuple[str, int]:
     if isinstance(e, sp.Piecewise):
         parts = [f"{text(a)} if {text(c)}" for a, c in e.args[:-1]]
         return "(" + " else ".join([*parts, text(e.args[-1][0])]) + ")", _ATOM
-    if e.func in _RELATIONS:
+    if e.func in RELATIONS:
         return _relation(e), _SUM
-    if isinstance(e, (sp.And, sp.Or)):
-        word = " and " if isinstance(e, sp.And) else " or "
-        return word.join(sorted(text(a) for a in e.args)), _SUM
+    if isinstance(e, sp.And):
+        return " and ".join(sorted(f"({text(a)})" if isinstance(a, sp.Or) else text(a) for a in e.args)), _SUM
+    if isinstance(e, sp.Or):
+        return " or ".join(sorted(text(a) for a in e.args)), _SUM
     if e in (sp.true, sp.false):
         return str(bool(e)).lower(), _ATOM
     if isinstance(e, Steps):
@@ -150,47 +141,60 @@ def _bracketed(e: Any, tighter_than: int) -> str:
 
 
 def _add(e: Any) -> str:
-    terms = sorted(e.args, key=_term_order)
     printed = ""
-    for term in terms:
+    for term in in_order(e):
         negative = term.could_extract_minus_sign()
-        body = _bracketed(-term if negative else term, _SUM) if negative else _print(term)[0]
+        body = _bracketed(-term, _SUM) if negative else _print(term)[0]
         sign = (" - " if negative else " + ") if printed else ("-" if negative else "")
         printed += sign + body
     return printed
 
 
-def _term_order(term: Any) -> tuple[bool, int, str]:
-    """Positive terms first, plain numbers before symbols, then by length."""
-    return term.could_extract_minus_sign(), len(term.free_symbols), str(term)
+def in_order(total: sp.Expr) -> list[sp.Expr]:
+    """The terms of a sum: positive ones first, plain numbers before symbols, then by length."""
+
+    def place(term: Any) -> tuple[bool, int, str]:
+        return term.could_extract_minus_sign(), len(term.free_symbols), str(term)
+
+    return sorted(total.args, key=place)
 
 
-def _multiply(e: Any) -> str:
-    number, rest = e.as_coeff_Mul()
-    factors = sorted(sp.Mul.make_args(rest), key=_factor_order)
-    above = [f for f in factors if not _divides(f)]
-    below = [1 / f for f in factors if _divides(f)]
-    sign = "-" if number < 0 else ""
-    top = [str(abs(number.p))] if abs(number.p) != 1 or not above else []
-    top += [_bracketed(f, _SUM) for f in above]
-    bottom = ([str(number.q)] if number.q != 1 else []) + [_bracketed(f, _SUM) for f in below]
-    if not bottom:
-        return sign + " ".join(top)
-    under = bottom[0] if len(bottom) == 1 else f"({' '.join(bottom)})"
-    return f"{sign}{' '.join(top)}/{under}"
+def fraction(product: sp.Expr) -> tuple[sp.Rational, list[sp.Expr], list[sp.Expr]]:
+    """A product as its number, the factors above and the factors below the line, each list in house order."""
+    number, rest = product.as_coeff_Mul()
+    factors = sorted(sp.Mul.make_args(rest), key=_place)
+    return number, [f for f in factors if not divides(f)], [1 / f for f in factors if divides(f)]
 
 
-def _divides(factor: Any) -> bool:
+def divides(factor: sp.Expr) -> bool:
+    """Whether *factor* stands below the line."""
     return bool(factor.is_Pow and factor.exp.is_number and factor.exp.is_negative)
 
 
-def _factor_order(factor: Any) -> tuple[int, int, str]:
+def _place(factor: Any) -> tuple[int, int, str]:
     base = factor.base if factor.is_Pow else factor
     return (0, *rank(base)) if base.is_Symbol else (1 + base.is_Add, 0, str(base))
 
 
+def _multiply(e: Any) -> str:
+    number, above, below = fraction(e)
+    sign = "-" if number < 0 else ""
+    top = [str(abs(number.p))] if abs(number.p) != 1 or not above else []
+    top += [_factor(f) for f in above]
+    bottom = ([str(number.q)] if number.q != 1 else []) + [_factor(f) for f in below]
+    if not bottom:
+        return sign + " ".join(top)
+    alone = len(bottom) == 1 and (not below or _print(below[0])[1] > _PRODUCT)
+    return f"{sign}{' '.join(top)}/{bottom[0]}" if alone else f"{sign}{' '.join(top)}/({' '.join(bottom)})"
+
+
+def _factor(e: Any) -> str:
+    printed, binds = _print(e)
+    return printed if binds > _SUM and printed[0] != "-" else f"({printed})"
+
+
 def _power(e: Any) -> tuple[str, int]:
-    if _divides(e):
+    if divides(e):
         return f"1/{_bracketed(1 / e, _PRODUCT)}", _PRODUCT
     if e.exp == sp.Rational(1, 2):
         return f"sqrt({text(e.base)})", _ATOM
@@ -200,7 +204,7 @@ def _power(e: Any) -> tuple[str, int]:
 def _relation(e: Any) -> str:
     """Small <= big, whichever way round it was built."""
     left, right = e.args
-    operator = _RELATIONS[e.func]
+    operator = RELATIONS[e.func]
     if operator in (">=", ">"):
         left, right, operator = right, left, operator.replace(">", "<")
     return f"{text(left)} {operator} {text(right)}"

@@ -1,0 +1,98 @@
+"""Closed forms to print and read back: all that the engine makes, and random ones of every kind of node it uses."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+from hypothesis import strategies as st
+
+from derive.attention import names as variant_names
+from derive.choice import at_most, cases
+from derive.errors import DeriveError
+from derive.exact import Gcd
+from derive.extremes import down, least, most, up
+from derive.symbols import MEANINGS, dummy, symbol
+from derive.variant import MASKS
+from outputs.account import Account
+from outputs.notation import tidy
+from rules.derivations import names as schedule_names
+from tests.strategies import derivation
+
+INDEX = dummy("i")
+SYMBOLS = tuple(symbol(name) for name in MEANINGS)
+values = st.fixed_dictionaries({name: st.integers(1, 40) for name in MEANINGS})
+
+
+@lru_cache(maxsize=1)
+def engine_forms() -> tuple[sp.Basic, ...]:
+    """Every amount of every variant, mask and schedule of the catalogue, and the parts that conditions are made of."""
+    found: dict[sp.Basic, None] = {}
+    for variant in variant_names():
+        for mask in MASKS:
+            for schedule in schedule_names():
+                try:
+                    account = Account(derivation(variant, schedule, mask, sawtooth=mask == "full"), {})
+                except DeriveError:
+                    continue
+                found |= dict.fromkeys(_amounts(account))
+    return tuple(found)
+
+
+def _amounts(account: Account) -> list[sp.Basic]:
+    amounts: list[Any] = [account.footprint, account.live_bytes, *account.executed.values(), *account.useful.values()]
+    for moves in (account.compulsory, account.sm, account.dram):
+        amounts += [moves.total.amount, tidy(moves.total.amount)]
+        amounts += [x for m in moves.by_tensor.values() for x in (m.read, m.write)]
+    conditions = [step.condition for step in account.derivation.steps if step.condition != sp.true]
+    return [amount for amount in (*amounts, *conditions) if amount is not None]
+
+
+_LEAVES = (
+    st.sampled_from(SYMBOLS)
+    | st.integers(-9, 9).map(sp.Integer)
+    | st.fractions(-3, 3, max_denominator=7).map(sp.Rational)
+)
+_NODES: dict[str, Any] = {
+    "sum": lambda x, y, _: x + y,
+    "difference": lambda x, y, _: x - y,
+    "product": lambda x, y, _: x * y,
+    "bracket": lambda x, y, z: x * (y + z),
+    "product as written": lambda x, y, _: sp.Mul(x, y, evaluate=False),
+    "taken out": lambda x, y, z: tidy(x * y + 2 * x * z),
+    "fraction": lambda x, y, _: x / y,
+    "fraction of a sum": lambda x, y, z: x / (1 + y**2 * z**2),
+    "minimum": lambda x, y, z: least(x, least(y, z)),
+    "maximum": lambda x, y, _: most(x, y),
+    "rounded up": lambda x, y, _: up(x / y),
+    "rounded down": lambda x, _y, z: down(x / z),
+    "power": lambda x, _y, _z: x**2,
+    "divisor": lambda x, y, _: Gcd(up(1 + x**2), up(1 + y**2)),
+    "case": lambda x, y, z: cases((x, at_most(y, z)), (z, sp.true)),
+    "cases": lambda x, y, z: cases(
+        (x, sp.Lt(y, z, evaluate=False)), (y, sp.Or(at_most(z, x), at_most(x, y))), (z, sp.true)
+    ),
+    "both": lambda x, y, z: cases((x, sp.And(at_most(x, y), sp.Or(at_most(z, x), at_most(y, z)))), (z, sp.true)),
+    "sum over i": lambda x, y, _: sp.Sum(x * INDEX + least(y, INDEX), (INDEX, 0, 3)),
+}
+"""Every kind of node that the engine makes, over three smaller forms."""
+
+
+@st.composite
+def _forms(draw: st.DrawFn) -> sp.Basic:
+    """A pool of leaves, to which nodes over its members are added; the last one is the form."""
+    pool: list[Any] = draw(st.lists(_LEAVES, min_size=3, max_size=4))
+    for kind in draw(st.lists(st.sampled_from(sorted(_NODES)), min_size=2, max_size=4)):
+        newest = draw(st.permutations([pool[-1], *draw(st.tuples(st.sampled_from(pool), st.sampled_from(pool)))]))
+        try:
+            made = _NODES[kind](*newest)
+        except TypeError:  # SymPy itself compares with nan when it tidies some conditions
+            continue
+        if not made.has(sp.nan, sp.zoo, sp.oo, sp.ITE):
+            pool.append(made)
+    return pool[-1]
+
+
+forms = _forms()
+"""Random closed forms."""
