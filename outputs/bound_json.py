@@ -67,7 +67,7 @@ def as_json(answer: Bounds) -> Json:
                 "note": b.note,
                 "weights": {name: str(w) for name, w in b.weights.items()},
             }
-            for b in answer.lower
+            for b in answer.below.lower
         ],
     }
 
@@ -98,7 +98,7 @@ def _schedule(answer: Bounds, name: str) -> Json:
                 "tight": g.tight,
                 "attainable": not g.below,
             }
-            for g in answer.gaps(name)
+            for g in answer.below.gaps(name)
         ],
         "optimum": [
             {

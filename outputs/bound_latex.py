@@ -90,7 +90,7 @@ def _best(answer: Bounds) -> list[str]:
 
 def _lower(answer: Bounds) -> list[str]:
     rows = []
-    for bound in answer.lower:
+    for bound in answer.below.lower:
         where = _chain(answer.parameters.condition(f) for f in bound.region.facets if not answer.within.implies(f))
         amount = rf"\Omega\left({latex(bound.monomial)}\right)"
         if bound.constant is not None:

@@ -164,7 +164,7 @@ def _best(answer: Bounds) -> Section:
 def _lower(answer: Bounds) -> Section:
     table = Table(("at least", "where", "status", "how"))
     notes = []
-    for bound in answer.lower:
+    for bound in answer.below.lower:
         where = chain(answer.parameters.condition(f) for f in bound.region.facets if not answer.within.implies(f))
         amount = f"Omega({text(bound.monomial)})"
         if bound.constant is not None:
@@ -179,7 +179,7 @@ def _lower(answer: Bounds) -> Section:
 def _gaps(answer: Bounds) -> Section:
     table = Table(("schedule", "where", "its class", "lower bound", "gap"))
     for name in answer.classes:
-        for gap in answer.gaps(name):
+        for gap in answer.below.gaps(name):
             where = chain(answer.parameters.condition(f) for f in gap.region.facets if not answer.within.implies(f))
             ratio = "none: tight" if gap.tight else f"a factor {text(gap.ratio)}"
             if gap.below:

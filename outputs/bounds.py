@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,20 +11,17 @@ import sympy as sp
 
 from derive.errors import DomainError, PreconditionError
 from derive.flops import is_contraction
-from derive.growth import Growth, Lead, Regime, growth, regimes
-from derive.growth.cited import cited_bounds
+from derive.growth import Growth, Regime, growth, regimes
 from derive.growth.classes import problems
 from derive.growth.cone import Cone
 from derive.growth.levels import Nested, nested
-from derive.growth.lower import Bound, compulsory_bounds, contraction_bounds
 from derive.growth.optimum import Best, best
 from derive.growth.parameters import Condition, Parameters, exponents_of
-from derive.growth.posynomial import Facts
 from derive.growth.program import region_of
-from derive.growth.regimes import Rival, winners
 from derive.growth.workspace import workspace
 from derive.symbols import M_L2, MEANINGS, M, M_reg, is_fraction
 from outputs.bounds_at_numbers import AtNumbers
+from outputs.bounds_below import Below
 from outputs.crossing import Equality, equal_where
 from outputs.deduction import Options, account
 from outputs.explanation import Explanation
@@ -35,30 +32,6 @@ if TYPE_CHECKING:
     from hardware.machine import Machine
     from outputs.account import Account
     from outputs.request import Request
-
-
-@dataclass(frozen=True)
-class Gap:
-    """How far one monomial of a schedule's class is from a lower bound.
-
-    Attributes:
-        lead: the monomial.
-        region: where it leads and the bound is the largest.
-        bound: the lower bound.
-        ratio: the monomial over the bound: 1 where they grow alike.
-        below: whether the class is smaller than the bound there, so that what it was granted cannot be had.
-    """
-
-    lead: Lead
-    region: Cone
-    bound: Bound
-    ratio: sp.Expr
-    below: bool = False
-
-    @property
-    def tight(self) -> bool:
-        """Whether no schedule grows slower."""
-        return bool(self.ratio == 1)
 
 
 @dataclass(frozen=True)
@@ -217,69 +190,10 @@ class Bounds:
                 found[other] = tuple(regions)
         return found
 
-    # --- lower bounds -------------------------------------------------------------------------------------------------
-
     @cached_property
-    def lower(self) -> tuple[Bound, ...]:
-        """Lower bounds that hold for every schedule here: derived ones, then cited ones.
-
-        Schedules of a backward pass read different tensors that the forward pass saved; what is not common to all is left
-        out, and of a common bound the least constant is kept.
-        """
-        first, *rest = (self.lower_of(name) for name in self.accounts)
-        found = []
-        for bound in first:
-            alike = [next((o for o in other if _same_bound(o, bound)), None) for other in rest]
-            known = [o for o in alike if o is not None]
-            if len(known) == len(rest):
-                found.append(min((bound, *known), key=lambda o: 0 if o.constant is None else o.constant))
-        return tuple(found)
-
-    def lower_of(self, name: str) -> tuple[Bound, ...]:
-        """Lower bounds on every program for the graph that a schedule runs."""
-        if name not in self._lower:
-            derivation = self.accounts[name].derivation
-            facts = Facts.of(self.symbols, self.where, frozenset())
-            found = compulsory_bounds(derivation.schedule, self.parameters, self.within, self.alike, facts)
-            found += contraction_bounds(derivation.schedule, self.parameters, self.within, self.alike, fused=True)
-            found += cited_bounds(derivation.start, self.parameters, self.within, self.alike)
-            self._lower[name] = tuple(_strongest(found))
-        return self._lower[name]
-
-    @cached_property
-    def _lower(self) -> dict[str, tuple[Bound, ...]]:
-        return {}
-
-    def floor(self, name: str) -> tuple[tuple[Cone, Bound], ...]:
-        """The largest lower bound on a schedule's graph, by region."""
-        bounds = self.lower_of(name)
-        if bounds not in self._floors:
-            by_name = {str(n): bound for n, bound in enumerate(bounds)}
-            rivals = {
-                key: Rival((tuple(-x for x in self.parameters.form(exponents_of(b.monomial))),), b.region.normals)
-                for key, b in by_name.items()
-            }
-            won = winners(rivals, self.within, self.parameters)
-            self._floors[bounds] = tuple((r.region, by_name[r.schedules[0]]) for r in won)
-        return self._floors[bounds]
-
-    @cached_property
-    def _floors(self) -> dict[tuple[Bound, ...], tuple[tuple[Cone, Bound], ...]]:
-        return {}
-
-    def gaps(self, name: str) -> tuple[Gap, ...]:
-        """How far each monomial of a schedule's class is from the largest lower bound on every schedule, by region."""
-        found = []
-        for lead in self.classes[name].leads:
-            form = self.parameters.form(exponents_of(lead.monomial))
-            for region, bound in self.floor(name):
-                shared = lead.region.cut_all(region.normals)
-                if shared.has_interior:
-                    other = self.parameters.form(exponents_of(bound.monomial))
-                    above = [x - y for x, y in zip(form, other, strict=True)]
-                    below = any(above) and shared.implies(-x for x in above)
-                    found.append(Gap(lead, shared, bound, self.parameters.monomial(above), below))
-        return tuple(g for n, g in enumerate(found) if not any(_says_more(o, g) for o in found[:n] + found[n + 1 :]))
+    def below(self) -> Below:
+        """Lower bounds, and how far each schedule is from them."""
+        return Below(self)
 
     def optima(self, name: str) -> dict[Kernel, Best]:
         """The best real tiles of each kernel in closed form, where there is one."""
@@ -319,32 +233,3 @@ class Bounds:
     def workspace(self, name: str) -> tuple[sp.Expr, ...]:
         """The class of the memory that a schedule needs beside its inputs and outputs; empty when it needs none."""
         return workspace(self.accounts[name].derivation.schedule, self.parameters, self.within, self.alike)
-
-
-def _says_more(wide: Gap, narrow: Gap) -> bool:
-    """Whether *wide* says the same of a larger region."""
-    same = (wide.lead, wide.bound.monomial, wide.ratio) == (narrow.lead, narrow.bound.monomial, narrow.ratio)
-    inside = all(map(narrow.region.implies, wide.region.normals))
-    return same and inside and not all(map(wide.region.implies, narrow.region.normals))
-
-
-def _same_bound(one: Bound, other: Bound) -> bool:
-    same = (one.monomial, one.status, one.source) == (other.monomial, other.status, other.source)
-    return same and set(one.region.facets) == set(other.region.facets)
-
-
-def _strongest(bounds: Iterable[Bound]) -> list[Bound]:
-    """Each monomial and region once; of derived bounds on one monomial the one with the larger region, or constant."""
-    kept: list[Bound] = []
-    for bound in bounds:
-        weaker = [
-            o
-            for o in kept
-            if o.status == bound.status == "derived"
-            and o.monomial == bound.monomial
-            and all(map(bound.region.implies, o.region.normals))
-            and (o.constant is None or bound.constant is None or o.constant >= bound.constant)
-        ]
-        if not weaker:
-            kept.append(bound)
-    return kept
