@@ -15,6 +15,7 @@ COMMANDS = {
     'python -c "import sympy"': (PYTHON, "-c", "import sympy"),
     "derive --help": (*MODULE, "--help"),
     "derive explain mha N=8192 d=128 --on h100-sxm": (*MODULE, "explain", "mha", "N=8192", "d=128", "--on", "h100-sxm"),
+    "derive bound mha": (*MODULE, "bound", "mha"),
     "derive tiles mha N=8192 d=128 --on h100-sxm": (*MODULE, "tiles", "mha", "N=8192", "d=128", "--on", "h100-sxm"),
 }
 

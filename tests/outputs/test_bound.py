@@ -36,6 +36,8 @@ QUESTIONS = {
     "heads": ("gqa", "h=?", "hk=?", "B=?"),
     "widths": ("mha", "d=?", "dv=?", "scores=fp32", "--schedule", "flash2,naive"),
     "causal": ("mha", "mask=causal"),
+    "window": ("mha", "mask=window", "--schedule", "flash1,flash2"),
+    "density": ("mha", "mask=block-sparse", "--schedule", "flash1,flash2"),
     "decode": ("decode",),
     "backward": ("mha-backward",),
     "matmul": ("matmul",),
@@ -68,7 +70,7 @@ def test_the_best_schedule_by_regime_is_what_the_paper_proves() -> None:
     }
 
 
-@pytest.mark.parametrize("question", ["closed", "heads", "backward", "matmul"])
+@pytest.mark.parametrize("question", ["closed", "heads", "causal", "window", "density", "decode", "backward", "matmul"])
 def test_no_schedule_that_fits_is_below_a_lower_bound(question: str) -> None:
     """Only a schedule that is granted its operands may claim less, and then the answer says that it cannot have them."""
     for schedule in bound(*QUESTIONS[question])["schedules"].values():
