@@ -25,11 +25,12 @@ _WRITTEN = 4
 
 def sections(answer: Bounds) -> list[Section]:
     """Everything that is printed, in reading order."""
-    found = [_question(answer), _classes(answer)]
-    found += [_certificates(answer, name) for name in answer.classes]
-    found += [_best(answer), _lower(answer), _gaps(answer), _optima(answer), _levels(answer), _crossings(answer)]
+    found = [_question(answer), _classes(answer), _best(answer)]
     if _is_numeric(answer):
         found.append(_numbers(answer))
+    found += [_lower(answer), _gaps(answer), _crossings(answer)]
+    found += [_certificates(answer, name) for name in answer.classes]
+    found += [_optima(answer), _levels(answer)]
     return [*found, _readings()]
 
 
@@ -291,7 +292,10 @@ def _leading(answer: Bounds, lead: Lead) -> str:
 def _at_best(answer: Bounds, name: str) -> str:
     made = answer.at_numbers.at_best(name)
     if made is None:
-        return "" if answer.accounts[name].derivation.schedule.kernels[0].loops else "no tiles"
+        tiled = [
+            k for k in answer.accounts[name].derivation.schedule.kernels if any(x.tile.free_symbols for x in k.loops)
+        ]
+        return "no tiles" if not tiled else ("each kernel has its own" if len(tiled) > 1 else "")
     amount = made.number(made.sm.total.amount)
     return "" if amount is None else f"{size(amount)}{_tiles(made)}"
 
