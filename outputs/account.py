@@ -16,6 +16,7 @@ from derive.exact import Number, holds, value
 from derive.flops import Convention, Pipe, executed, flops, rescaling
 from derive.footprint import footprint, memory_peak
 from derive.growth import Growth, growth
+from derive.growth.tile_bounds import sizes_fit
 from derive.residency import dram, live_between
 from derive.schedule import Kernel
 from derive.sharing import Sharing, sharing
@@ -127,9 +128,9 @@ class Account:
         return memory_peak(self.derivation.schedule).amount
 
     def growth(self, alike: Mapping[sp.Symbol, sp.Expr]) -> Growth | None:
-        """The Theta class of the SM-side elements over all tiles that fit M; ``None`` where it is not derived (masks)."""
+        """The Theta class of the SM-side elements over all tiles that fit M; ``None`` where it is not derived."""
         try:
-            return growth(self.derivation.schedule, alike)
+            return growth(self.derivation.schedule, alike, sizes_fit(self.mask_of, alike), constants=False)
         except DomainError:
             return None
 

@@ -18,8 +18,9 @@ from derive.growth.levels import Nested, nested
 from derive.growth.optimum import Best, best
 from derive.growth.parameters import Condition, Parameters, exponents_of
 from derive.growth.program import region_of
+from derive.growth.tile_bounds import sizes_fit
 from derive.growth.workspace import workspace
-from derive.symbols import M_L2, MEANINGS, M, M_reg, is_fraction
+from derive.symbols import M_L2, MEANINGS, M, M_reg
 from outputs.bounds_at_numbers import AtNumbers
 from outputs.bounds_below import Below
 from outputs.crossing import Equality, equal_where
@@ -76,14 +77,10 @@ class Bounds:
         return (*own, *((a, b) for a, b in divides if {a, b} <= known), *self._mask_fits())
 
     def _mask_fits(self) -> list[Condition]:
-        """That sizes of the mask, such as a window, are at most the keys there are: beyond that they change nothing."""
-        mask = next(iter(self.accounts.values())).mask_of
-        if mask is None:
-            return []
-        keys = mask.columns.xreplace(dict(self.alike))
-        sizes = mask.pairs.free_symbols - mask.rows.free_symbols - mask.columns.free_symbols
+        """What the mask's sizes are taken to be, unless a regime was stated about them."""
         stated = {s for condition in self.assumed for side in condition for s in side.free_symbols}
-        return [(s, keys) for s in sorted(sizes - stated, key=str) if s.name in MEANINGS and not is_fraction(s)]
+        found = sizes_fit(next(iter(self.accounts.values())).mask_of, self.alike)
+        return [(size, keys) for size, keys in found if size not in stated]
 
     @cached_property
     def accounts(self) -> dict[str, Account]:

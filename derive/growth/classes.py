@@ -93,6 +93,8 @@ def growth(
     where: Iterable[Condition] = (),
     also: Iterable[sp.Basic] = (),
     tiles: Mapping[sp.Symbol, sp.Expr] | None = None,
+    *,
+    constants: bool = True,
 ) -> Growth:
     """The Theta class of the elements that cross into the SMs, over all tiles that fit M elements.
 
@@ -102,6 +104,7 @@ def growth(
         where: the regime that is assumed, as small <= big.
         also: expressions whose symbols are parameters too, so that classes of several schedules can be compared.
         tiles: a paper's tiles, for the constant at those beside the best one.
+        constants: whether constants are wanted at all; the class alone takes less time.
 
     Raises:
         DomainError: a count that is not held between monomials of one class, a regime that contradicts itself, or one in
@@ -116,7 +119,7 @@ def growth(
     for count in counts:
         found.append(count.envelope(parameters, region))
         region = found[-1].region
-    return _joined(parameters, region, counts, found, tiles or {})
+    return _joined(parameters, region, counts, found, tiles or {}, constants=constants)
 
 
 def problems(
@@ -141,6 +144,8 @@ def _joined(
     counts: list[Count],
     found: list[Envelope],
     published: Mapping[sp.Symbol, sp.Expr],
+    *,
+    constants: bool,
 ) -> Growth:
     """The class of the kernels together."""
     sources: dict[Vector, tuple[Kernel, Piece]] = {}
@@ -157,7 +162,7 @@ def _joined(
             shared = cell.cut_all(tiling.region.normals)
             if shared.has_interior:
                 tilings.append((shared, {t: parameters.monomial(f) for t, f in tiling.tiles.items()}))
-        constant = _total(count.constant(parameters, form, cell) for count in counts)
+        constant = _total(count.constant(parameters, form, cell) for count in counts) if constants else None
         chosen = _total(count.constant_at(parameters, form, cell, published) for count in counts) if published else None
         leads.append(Lead(parameters.monomial(form), cell, kernel, piece.weights, tuple(tilings), constant, chosen))
     passed = dict.fromkeys(sources, region)

@@ -13,13 +13,16 @@ Under a causal mask P is at least half the rectangle, so both sides grow alike; 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sympy as sp
 
 from derive.coverage import Coverage
+from derive.growth.parameters import Condition
+from derive.mask import Mask
 from derive.schedule import Loop
-from derive.symbols import ROW
+from derive.symbols import MEANINGS, ROW, is_fraction
 
 
 @dataclass(frozen=True)
@@ -93,3 +96,12 @@ class TileBounds:
     def key_rows_once(self) -> sp.Expr:
         """Key rows that meet any query, exactly."""
         return self.exact.key_rows_once
+
+
+def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Condition]:
+    """That sizes of *mask*, such as a window, are at most the keys there are: beyond that they change nothing."""
+    if mask is None:
+        return []
+    keys = mask.columns.xreplace(dict(alike))
+    sizes = mask.pairs.free_symbols - mask.rows.free_symbols - mask.columns.free_symbols
+    return [(s, keys) for s in sorted(sizes, key=str) if s.name in MEANINGS and not is_fraction(s)]

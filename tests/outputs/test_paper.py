@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 import sympy as sp
 
-from derive.attention import names as variant_names
 from derive.attention import variant
 from derive.exact import value
 from derive.symbols import MEANINGS, dummy, symbol
-from derive.variant import MASKS
 from hardware import load
 from outputs.explanation import Explanation
 from outputs.notation import put
@@ -30,6 +28,9 @@ from rules.derivations import names as schedule_names
 from rules.derivations import plan
 from tests.outputs.command import derive
 from tests.outputs.latex_reader import as_text
+from tests.strategies import ATTENTION, FORWARD
+
+MASKS = ("full", "causal", "causal-tl")
 
 UNITS = {"B": 1, "FLOP": 1, "op": 1, "FLOP/s": 1, "B/s": 1, "exp": 1, "s": Fraction(1), "ms": Fraction(1, 10**3)}
 UNITS |= {"us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
@@ -103,7 +104,7 @@ def _plain(formula: str) -> str:
 
 
 @pytest.mark.parametrize("layout", [WIDE, NARROW], ids=lambda layout: layout.name)
-@pytest.mark.parametrize("name", variant_names())
+@pytest.mark.parametrize("name", ATTENTION)
 @pytest.mark.parametrize("mask", MASKS)
 def test_the_count_adds_up_to_the_claim(name: str, mask: str, layout: Any) -> None:
     """Read back from the LaTeX: elements of each tensor times its width are the bytes claimed, and those are the engine's."""
@@ -168,7 +169,7 @@ def test_every_quantity_parses_back_to_the_exact_number(seed: Explanation) -> No
 
 def test_every_quantity_of_every_variant_has_a_known_unit() -> None:
     """ASCII unit keys, plain digits: a regular expression reads them."""
-    for name in variant_names():
+    for name in ATTENTION:
         for digits, unit in QUANTITY.findall(
             body(answer("N=8192" if name != "decode" else "Nk=8192", "d=128", name=name, on="h100-sxm"), WIDE, "")
         ):
@@ -205,7 +206,7 @@ def test_no_schedule_is_printed_that_was_not_derived(seed: Explanation) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_body_is_plain_text(layout: str) -> None:
     """ASCII, no tabs, no line over 100 characters, no blank line (it would end a formula)."""
-    for schedule in schedule_names():
+    for schedule in FORWARD:
         text = body(answer("mask=causal", name="gqa", schedules=(schedule,)), LAYOUTS[layout], "")
         assert text.isascii()
         assert "\t" not in text
@@ -311,7 +312,7 @@ def hosted(folder: Path, host: str, bodies: dict[str, str]) -> list[str]:
 def catalogue(layout: Any) -> dict[str, str]:
     """Bodies of every variant and mask, with and without numbers."""
     bodies = {}
-    for name in variant_names():
+    for name in ATTENTION:
         for mask in MASKS:
             words = [f"mask={mask}"]
             if mask == "full":
