@@ -32,13 +32,16 @@ def test_the_python_of_the_readme_runs() -> None:
     assert not report, "".join(report)
 
 
-def test_the_excerpt_of_the_readme_is_printed() -> None:
-    """Every line of the excerpt stands in the output of the command above it, in that order."""
-    command = re.search(r"^From `derive (.*)`:$", README, flags=re.MULTILINE)
-    assert command
-    printed = [line.rstrip() for line in derive(*shlex.split(command[1])).out.splitlines()]
+EXCERPTS = re.findall(r"^From `derive ([^`\n]*)`[^\n]*:\n\n```text\n(.*?)```", README, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("command", "excerpt"), EXCERPTS, ids=[command for command, _ in EXCERPTS])
+def test_the_excerpts_of_the_readme_are_printed(command: str, excerpt: str) -> None:
+    """Every line of each stands in the output of the command above it, in that order."""
+    assert len(EXCERPTS) == README.count("```text")
+    printed = [line.rstrip() for line in derive(*shlex.split(command)).out.splitlines()]
     at = 0
-    for line in _block("text").splitlines():
+    for line in excerpt.splitlines():
         assert line.rstrip() in printed[at:], f"not printed any more: {line}"
         at = printed.index(line.rstrip(), at) + 1
 
