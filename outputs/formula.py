@@ -114,7 +114,7 @@ class HousePrinter(LatexPrinter):  # type: ignore[misc]
         return rf"\gcd\left({', '.join(self._print(a) for a in expr.args)}\right)"
 
     def _print_KroneckerDelta(self, expr: Any, exp: Any = None) -> str:  # noqa: ARG002
-        return rf"\left[{self._print(expr.args[0])} = {self._print(expr.args[1])}\right]"
+        return rf"\delta_{{{self._print(expr.args[0])} {self._print(expr.args[1])}}}"
 
     def _print_Sum(self, expr: Any) -> str:
         """Each sum with its own sign, the outermost first."""
