@@ -156,7 +156,7 @@ class _Reading:
         if kind is ast.Div:
             if right == 0:
                 raise BadValueError("a formula divides by zero")
-            return _bounded(left / right)
+            return _bounded(left * _power(right, sp.Integer(-1)))
         if kind is ast.Pow:
             return _power(left, right)
         raise ValueError(kind)
@@ -182,6 +182,8 @@ class _Reading:
         condition = self.expression(node.test, depth)
         if not _is_condition(condition):
             raise ValueError("a number is no condition")
+        if condition.has(sp.Piecewise):
+            raise BadValueError("a condition in a formula has no cases of its own; write them as `and` and `or`")
         amount, otherwise = self.expression(node.body, depth), self.expression(node.orelse, depth)
         rest = otherwise.args if isinstance(otherwise, sp.Piecewise) else [(otherwise, sp.true)]
         return cases((amount, condition), *((a, c) for a, c in rest))
@@ -244,7 +246,8 @@ def _power(base: Any, exponent: Any) -> Any:
         raise BadValueError("a formula divides by zero")
     if base.is_Rational and max(base.p.bit_length(), base.q.bit_length()) * abs(exponent.p) > _MOST_RESULT_BITS:
         raise BadValueError(f"a number in a formula grows beyond {_MOST_RESULT_BITS} bits")
-    return _bounded(base**exponent)
+    # SymPy raises every case of a case distinction, and examines every condition anew
+    return sp.Pow(base, exponent, evaluate=False) if base.is_Piecewise else _bounded(base**exponent)
 
 
 def _bounded(number: Any) -> Any:

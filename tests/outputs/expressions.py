@@ -58,6 +58,22 @@ _LEAVES = (
     | st.integers(-9, 9).map(sp.Integer)
     | st.fractions(-3, 3, max_denominator=7).map(sp.Rational)
 )
+
+
+def _plain(*sides: Any) -> tuple[Any, ...]:
+    """*sides* of a comparison, without cases of their own: SymPy folds those, which takes for ever."""
+    return tuple(symbol("M") if side.has(sp.Piecewise) else side for side in sides)
+
+
+def _power(x: Any, n: int) -> Any:
+    """*x* to the *n*; of a case distinction SymPy would examine every condition anew."""
+    return sp.Pow(x, n, evaluate=not x.is_Piecewise)
+
+
+def _either(x: Any, y: Any, z: Any) -> Any:
+    return sp.Or(at_most(*_plain(z, x)), at_most(*_plain(y, z)), evaluate=False)
+
+
 _NODES: dict[str, Any] = {
     "sum": lambda x, y, _: x + y,
     "difference": lambda x, y, _: x - y,
@@ -65,19 +81,21 @@ _NODES: dict[str, Any] = {
     "bracket": lambda x, y, z: x * (y + z),
     "product as written": lambda x, y, _: sp.Mul(x, y, evaluate=False),
     "taken out": lambda x, y, z: tidy(x * y + 2 * x * z),
-    "fraction": lambda x, y, _: x / y,
-    "fraction of a sum": lambda x, y, z: x / (1 + y**2 * z**2),
+    "fraction": lambda x, y, _: x * _power(y, -1),
+    "fraction of a sum": lambda x, y, z: x / (1 + _power(y, 2) * _power(z, 2)),
     "minimum": lambda x, y, z: least(x, least(y, z)),
     "maximum": lambda x, y, _: most(x, y),
-    "rounded up": lambda x, y, _: up(x / y),
-    "rounded down": lambda x, _y, z: down(x / z),
-    "power": lambda x, _y, _z: x**2,
-    "divisor": lambda x, y, _: Gcd(up(1 + x**2), up(1 + y**2)),
-    "case": lambda x, y, z: cases((x, at_most(y, z)), (z, sp.true)),
+    "rounded up": lambda x, y, _: up(x * _power(y, -1)),
+    "rounded down": lambda x, _y, z: down(x * _power(z, -1)),
+    "power": lambda x, _y, _z: _power(x, 2),
+    "divisor": lambda x, y, _: Gcd(up(1 + _power(x, 2)), up(1 + _power(y, 2))),
+    "case": lambda x, y, z: cases((x, at_most(*_plain(y, z))), (z, sp.true)),
     "cases": lambda x, y, z: cases(
-        (x, sp.Lt(y, z, evaluate=False)), (y, sp.Or(at_most(z, x), at_most(x, y))), (z, sp.true)
+        (x, sp.Lt(*_plain(y, z), evaluate=False)),
+        (y, sp.Or(at_most(*_plain(z, x)), at_most(*_plain(x, y)), evaluate=False)),
+        (z, sp.true),
     ),
-    "both": lambda x, y, z: cases((x, sp.And(at_most(x, y), sp.Or(at_most(z, x), at_most(y, z)))), (z, sp.true)),
+    "both": lambda x, y, z: cases((x, sp.And(at_most(*_plain(x, y)), _either(x, y, z), evaluate=False)), (z, sp.true)),
     "sum over i": lambda x, y, _: sp.Sum(x * INDEX + least(y, INDEX), (INDEX, 0, 3)),
 }
 """Every kind of node that the engine makes, over three smaller forms."""

@@ -115,6 +115,7 @@ def test_the_house_writes_it_so(written: str, printed: str) -> None:
         ("(" * 100 + "N" + ")" * 100, "deeper than 60"),
         ("-" * 5000 + "1", "is no formula"),
         ("N if d else M", "is no formula"),
+        ("N if (d if d <= M else 2) <= M else 3", "no cases of its own"),
         ("(N <= d) + 1", "is no formula"),
         ("N and d", "is no formula"),
         ("-(N <= d)", "is no formula"),
