@@ -19,7 +19,7 @@ from outputs.cli import VERSION
 from rules.derivations import names as schedule_names
 from tests.outputs.command import DERIVE, derive, derive_process
 
-COMMANDS = ("explain", "steps", "check", "paper", "bound", "tiles", "variants", "schedules", "machines")
+COMMANDS = ("explain", "steps", "check", "paper", "code", "bound", "tiles", "variants", "schedules", "machines")
 QUESTION = ("explain", "mha", "N=8192", "d=128", "--on", "h100-sxm")
 
 
