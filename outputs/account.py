@@ -15,8 +15,6 @@ from derive.errors import DomainError, UnboundError
 from derive.exact import Number, holds, value
 from derive.flops import Convention, Pipe, executed, flops, rescaling
 from derive.footprint import footprint, memory_peak
-from derive.growth import Growth, growth
-from derive.growth.tile_bounds import sizes_fit
 from derive.residency import dram, live_between
 from derive.schedule import Kernel
 from derive.sharing import Sharing, sharing
@@ -26,6 +24,7 @@ from hardware.roofline import PIPES, Rate, Work, rate, ridge, roofline
 from hardware.roofline import Pipe as Level
 
 if TYPE_CHECKING:
+    from derive.growth import Growth
     from derive.mask import Mask
     from derive.rewrite import Derivation
     from hardware.machine import Machine
@@ -129,6 +128,9 @@ class Account:
 
     def growth(self, alike: Mapping[sp.Symbol, sp.Expr]) -> Growth | None:
         """The Theta class of the SM-side elements over all tiles that fit M; ``None`` where it is not derived."""
+        from derive.growth import growth  # closed forms alone do not wait for linear programs
+        from derive.growth.tile_bounds import sizes_fit
+
         try:
             return growth(self.derivation.schedule, alike, sizes_fit(self.mask_of, alike), constants=False)
         except DomainError:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
 from derive.extremes import down, least, most, up
-from derive.growth import Growth
 from derive.steps import Steps
 from derive.symbols import M
 from outputs.spelling import rank
+
+if TYPE_CHECKING:
+    from derive.growth import Growth
 
 _FUNCTIONS: Mapping[Any, str] = {sp.ceiling: "ceil", sp.floor: "floor", sp.Min: "min", sp.Max: "max"}
 _COMBINE: Mapping[Any, Callable[..., Any]] = {sp.Min: least, sp.Max: most, sp.floor: down, sp.ceiling: up}

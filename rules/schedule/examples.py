@@ -6,7 +6,6 @@ import sympy as sp
 
 from derive.attention.gqa import VARIANT as GQA
 from derive.attention.mha import VARIANT as MHA
-from derive.differentiate import differentiate
 from derive.graph import Graph
 from derive.rewrite import Rule
 from derive.schedule import Kernel, Loop, Schedule
@@ -37,16 +36,22 @@ def three_pass(mask: str = "full") -> Graph:
     return _after(_attention(mask), split_softmax.RULE)
 
 
+def _gradients(mask: str, grouped: bool) -> Graph:
+    from derive.differentiate import differentiate  # no forward schedule waits for it
+
+    return differentiate(_attention(mask, grouped))
+
+
 def backward_saved(mask: str = "full", *, grouped: bool = False) -> Graph:
     """The backward pass of attention with P saved."""
-    return _after(differentiate(_attention(mask, grouped)), recompute.OPERANDS, split_softmax_gradient.RULE)
+    return _after(_gradients(mask, grouped), recompute.OPERANDS, split_softmax_gradient.RULE)
 
 
 def backward_streaming(mask: str = "full", *, grouped: bool = False) -> Graph:
     """The backward pass that makes P again from the log-sum-exp: one pass over k."""
     scores = (recompute.SCORES, recompute.SCORES, use_log_sum_exp.RULE)
     rules = (*scores, recompute.OPERANDS, split_softmax_gradient.RULE, row_sum.RULE)
-    return _after(differentiate(_attention(mask, grouped)), *rules)
+    return _after(_gradients(mask, grouped), *rules)
 
 
 def _attention(mask: str, grouped: bool = False) -> Graph:
