@@ -35,9 +35,6 @@ class Coverage:
     rows: Loop
     keys: Loop
 
-    has_sums = True
-    """Whether its counts are sums over row tiles."""
-
     @property
     def _heads(self) -> sp.Expr:
         """Flattened rows a query: 1, or the query heads packed into the tile."""

@@ -76,7 +76,6 @@ class DensityCoverage(Coverage):
     """
 
     met_once: sp.Expr | None = None
-    has_sums = False
 
     @property
     def _share(self) -> sp.Expr:

@@ -65,8 +65,7 @@ def _leading(amount: sp.Expr, alike: Mapping[sp.Symbol, sp.Expr], made: Account)
     by_degree: dict[Fraction, list[sp.Expr]] = {}
     for term in terms:
         degree = sum((e for s, e in term.exponents.items() if s in lengths), Fraction(0))
-        monomial = sp.Mul(*(s ** sp.Rational(e) for s, e in term.exponents.items()))
-        by_degree.setdefault(degree, []).append(term.coefficient * monomial)
+        by_degree.setdefault(degree, []).append(term.coefficient * term.monomial)
     top = sp.Add(*by_degree[max(by_degree)])
     return None if any(split(t)[0] <= 0 for t in sp.Add.make_args(top)) else top
 

@@ -19,7 +19,7 @@ from derive.growth.dominance import Dominated, dominated
 from derive.growth.linear import Vector
 from derive.growth.optimum import Problem
 from derive.growth.parameters import Condition, Parameters, exponents_of
-from derive.growth.program import Envelope, Piece, leading, region_of
+from derive.growth.program import Envelope, Piece, leading, led, region_of
 from derive.schedule import Kernel, Schedule
 from derive.symbols import M
 
@@ -77,14 +77,13 @@ class Growth:
     @property
     def needs(self) -> tuple[Condition, ...]:
         """What must hold for any tiles to fit."""
-        return tuple(self.parameters.condition(f) for f in self.region.facets)
+        return self.parameters.conditions(self.region)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """``needs``, and where the monomial that shrinks as M grows is the largest, when there is one such monomial."""
         shrinking = [lead for lead in self.leads if exponents_of(lead.monomial).get(M, 0) < 0]
-        where = shrinking[0].region.facets if len(shrinking) == 1 else self.region.facets
-        return tuple(self.parameters.condition(f) for f in where)
+        return self.parameters.conditions(shrinking[0].region if len(shrinking) == 1 else self.region)
 
 
 def growth(
@@ -112,8 +111,8 @@ def growth(
     """
     alike, where = alike or {}, tuple(where)
     counts = [Count(schedule, kernel, alike, where) for kernel in schedule.kernels]
-    parameters = Parameters.of((*(e for c in counts for e in c.expressions), M, *also), ())
-    parameters = Parameters(tuple(s for s in parameters.symbols if not any(s in c.extents for c in counts)))
+    expressions = (*(e for c in counts for e in c.expressions), M, *also)
+    parameters = Parameters.of(expressions, (t for c in counts for t in c.extents))
     region = region_of(parameters, where)
     found = []
     for count in counts:
@@ -156,7 +155,7 @@ def _joined(
     leads = []
     for form in kept:
         kernel, piece = sources[form]
-        cell = region.cut_all([x - y for x, y in zip(form, other, strict=True)] for other in kept if other != form)
+        cell = led(region, form, kept)
         tilings = []
         for tiling in piece.tilings:
             shared = cell.cut_all(tiling.region.normals)

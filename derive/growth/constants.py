@@ -70,7 +70,7 @@ def best_constant(
         constant *= (term.coefficient / sp.Rational(w)) ** sp.Rational(w)
     for term, w in zip(full, v, strict=True):
         constant *= (term.coefficient * share / sp.Rational(w)) ** sp.Rational(w)
-    return sp.nsimplify(constant) if constant.is_Rational else constant
+    return constant
 
 
 def constant_at(lead: Exponents, tiles: Mapping[sp.Symbol, sp.Expr], traffic: Sequence[Term]) -> sp.Expr | None:

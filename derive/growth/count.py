@@ -16,7 +16,7 @@ from derive.density import DensityCoverage
 from derive.errors import DomainError
 from derive.growth.cone import Cone
 from derive.growth.constants import best_constant, constant_at
-from derive.growth.linear import Infeasible, Vector, dot
+from derive.growth.linear import Infeasible, Vector, dot, minus
 from derive.growth.optimum import Problem
 from derive.growth.parameters import Condition, Parameters, exponents_of, split
 from derive.growth.posynomial import Facts, Term, above, below, smooth
@@ -53,8 +53,7 @@ class Count:
         """What its tiles minimise."""
         amount = self._amount(self.kernel, up=False)
         terms, _ = self._smooth(Parameters.of((amount, self.footprint)), self.kernel)
-        monomials = (t.coefficient * sp.Mul(*(s ** sp.Rational(e) for s, e in t.exponents.items())) for t in terms)
-        return Problem(sp.Add(*monomials), self.footprint, self.extents)
+        return Problem(sp.Add(*(t.coefficient * t.monomial for t in terms)), self.footprint, self.extents)
 
     @property
     def is_masked(self) -> bool:
@@ -121,10 +120,8 @@ class Count:
         sizes = program.inside(cell.middle)
         extents = {t: exponents_of(self.extents[t]) for t in sizes}
         pinned = any(dot(parameters.form(e), at) == sizes[t] for t, e in extents.items())
-        if self.is_masked and pinned:
+        if self.is_masked and (pinned or not self._tends(parameters, kernel, at, sizes, terms, dot(form, at))):
             return None  # the sums over a mask's tiles tend to its pairs only while tiles are small against it
-        if self.is_masked and not self._tends(parameters, kernel, at, sizes, terms, dot(form, at)):
-            return None
         return best_constant(parameters, form, cell.middle, sizes, extents, terms, held)
 
     def _tends(
@@ -156,9 +153,9 @@ class Count:
 
         amount = self._amount(kernel, up=True)
         facts, _ = self._known(amount, parameters, kernel)
-        if any(t in term.exponents for term in above(amount, facts) for t in self.extents if t not in sizes):
-            return False
-        return leading(above(amount, facts)) == leading(terms)
+        bound = above(amount, facts)
+        known = not any(t in term.exponents for term in bound for t in self.extents if t not in sizes)
+        return known and leading(bound) == leading(terms)
 
     def constant_at(
         self, parameters: Parameters, form: Vector, cell: Cone, tiles: Mapping[sp.Symbol, sp.Expr]
@@ -171,18 +168,14 @@ class Count:
         plain = {
             t: _unrounded(e.xreplace(self.alike)) for t, e in tiles.items() if e.free_symbols and t in self.extents
         }
+        used = {t for term in terms for t in term.exponents if t in self.extents}
+        if not used <= plain.keys():
+            return None
         at = [Fraction(x) for x in cell.middle]
-        for term in terms:
-            for tile in (t for t in term.exponents if t in self.extents):
-                if tile not in plain:
-                    return None
-                exponents = split(plain[tile])[1]
-                if dot(parameters.form(exponents), at) >= dot(parameters.form(exponents_of(self.extents[tile])), at):
-                    return None  # in this region the paper's tile is as large as the whole extent
-        used = [t for t in plain if any(t in term.exponents for term in terms)]
         sizes = {t: dot(parameters.form(split(plain[t])[1]), at) for t in used}
-        lead = dot(form, at)
-        if self.is_masked and not self._tends(parameters, self.kernel, at, sizes, terms, lead):
+        if any(size >= dot(parameters.form(exponents_of(self.extents[t])), at) for t, size in sizes.items()):
+            return None  # in this region the paper's tile is as large as the whole extent
+        if self.is_masked and not self._tends(parameters, self.kernel, at, sizes, terms, dot(form, at)):
             return None
         return constant_at(exponents_of(parameters.monomial(form)), plain, terms)
 
@@ -233,7 +226,7 @@ class Count:
         empty = Program(parameters, tuple(extents), (), (), ())
         sizes = [exponents_of(e) for e in extents.values()]
         limits = [
-            empty.row(f"{_written(t)} <= M", {**t.exponents, M: t.exponents.get(M, 0) - Fraction(1)}) for t in held
+            empty.row(f"{t.monomial} <= M", {**t.exponents, M: t.exponents.get(M, 0) - Fraction(1)}) for t in held
         ]
         for tile, size in zip(extents, sizes, strict=True):
             ratio = {tile: Fraction(1), **{s: -x for s, x in size.items()}}
@@ -242,7 +235,7 @@ class Count:
             parameters,
             tuple(extents),
             tuple(parameters.form(size) for size in sizes),
-            _distinct(empty.row(_written(t), t.exponents) for t in terms),
+            _distinct(empty.row(str(t.monomial), t.exponents) for t in terms),
             _distinct(limits),
         )
 
@@ -256,10 +249,6 @@ def _unrounded(tile: sp.Expr) -> sp.Expr:
     return tile.replace(lambda e: isinstance(e, sp.ceiling), lambda e: e.args[0])
 
 
-def _written(term: Term) -> str:
-    return str(sp.Mul(*(s ** sp.Rational(x) for s, x in term.exponents.items())))
-
-
 def _sum(parameters: Parameters, found: Envelope) -> str:
     return " + ".join(str(parameters.monomial(p.form)) for p in found.pieces)
 
@@ -269,7 +258,7 @@ def _improves(other: Envelope, found: Envelope) -> bool:
     for piece in found.pieces:
         cell = piece.cell.cut_all(other.region.normals)
         for rival in other.pieces:
-            part = cell.cut_all(rival.cell.normals).cut([x - y for x, y in zip(piece.form, rival.form, strict=True)])
+            part = cell.cut_all(rival.cell.normals).cut(minus(piece.form, rival.form))
             if part.has_interior and rival.form != piece.form:
                 return True
     return False

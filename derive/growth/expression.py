@@ -20,7 +20,7 @@ from derive.growth.dominance import Dominated, dominated
 from derive.growth.linear import Vector
 from derive.growth.parameters import Condition, Parameters
 from derive.growth.posynomial import Facts, Term, above, below, smooth
-from derive.growth.program import leading, region_of
+from derive.growth.program import leading, led, region_of
 from derive.growth.reading import read_condition
 from derive.symbols import is_fraction
 
@@ -101,8 +101,7 @@ def theta(amount: Cost | sp.Expr, where: Iterable[str | Condition] = ()) -> Thet
         exact = []
     terms = []
     for form in kept:
-        cell = region.cut_all([x - y for x, y in zip(form, other, strict=True)] for other in kept if other != form)
-        there = tuple(parameters.condition(f) for f in cell.facets if not region.implies(f))
+        there = parameters.conditions(led(region, form, kept), within=region)
         terms.append(LeadingTerm(parameters.monomial(form), _constant(parameters, form, exact), there))
     forms = dict.fromkeys(parameters.form(t.exponents) for t in up)
     dropped = tuple(dominated(parameters, region, f, kept) for f in forms if f not in kept)

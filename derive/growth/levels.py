@@ -22,7 +22,7 @@ import sympy as sp
 from derive.growth.classes import Growth, growth
 from derive.growth.cone import Cone
 from derive.growth.count import Count
-from derive.growth.linear import ZERO, Optimum, Vector, minimise
+from derive.growth.linear import ZERO, Optimum, Vector, minimise, minus
 from derive.growth.parameters import Condition, Parameters, exponents_of
 from derive.growth.program import Program
 from derive.schedule import Kernel, Schedule
@@ -90,7 +90,7 @@ def _renamed(own: Growth, capacity: sp.Symbol, order: Sequence[Condition], capac
     region = Cone.orthant(len(symbols)).cut_all(parameters.normal(c) for c in order)
 
     def moved(cone: Cone) -> Cone:
-        conditions = (own.parameters.condition(f) for f in cone.facets)
+        conditions = own.parameters.conditions(cone)
         return region.cut_all(parameters.normal((a.subs(M, capacity), b.subs(M, capacity))) for a, b in conditions)
 
     leads = tuple(
@@ -134,7 +134,7 @@ def _fit(
         for row in program.traffic:
             here = _form(program, row.form, parameters, capacity)
             rows.append(_placed([-a for a in row.tiles], level, width, len(capacities)))
-            rights.append(tuple(x - g for x, g in zip(here, goal, strict=True)))
+            rights.append(minus(here, goal))
         for row in program.limits:
             rows.append(_placed([-a for a in row.tiles], level, width, len(capacities)))
             rights.append(_form(program, row.form, parameters, capacity))

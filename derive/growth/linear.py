@@ -20,6 +20,11 @@ Vector = tuple[Fraction, ...]
 ZERO = Fraction(0)
 
 
+def minus(a: Sequence[Fraction], b: Sequence[Fraction]) -> Vector:
+    """The form of a quotient of monomials: their difference."""
+    return tuple(x - y for x, y in zip(a, b, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Optimum:
     """An optimal basis.

@@ -25,7 +25,7 @@ import sympy as sp
 from derive.einsum import Einsum, Tensor
 from derive.flops import is_contraction
 from derive.growth.cone import Cone
-from derive.growth.linear import ZERO
+from derive.growth.linear import ZERO, minus
 from derive.growth.parameters import Parameters, exponents_of
 from derive.growth.posynomial import Facts, Term, below
 from derive.growth.program import Program, envelope, leading
@@ -123,7 +123,7 @@ def _contraction(
     einsum: Einsum, tensors: Sequence[Tensor], parameters: Parameters, region: Cone, alike: Mapping[sp.Symbol, sp.Expr]
 ) -> Iterator[Bound]:
     volume = einsum.points.xreplace(dict(alike))
-    facts = Facts.of((volume, *parameters.symbols), [parameters.condition(f) for f in region.facets], parameters.shares)
+    facts = Facts.of((volume, *parameters.symbols), parameters.conditions(region), parameters.shares)
     terms = {parameters.form(t.exponents): t for t in below(sp.expand(volume), facts)}
     for form in leading(region, terms):
         yield from _segments(einsum, tensors, parameters, region, alike, terms[form])
@@ -156,7 +156,7 @@ def _segments(
     for piece in envelope(program, region).pieces:
         monomial = parameters.monomial(piece.form)
         one = parameters.form({M: Fraction(1)})
-        cell = piece.cell.cut([x - y for x, y in zip(piece.form, one, strict=True)])
+        cell = piece.cell.cut(minus(piece.form, one))
         if monomial == M or not cell.has_interior:
             continue  # one segment holds it all: nothing follows
         weights = {name: w for name, w in piece.weights.items() if name in names}

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
 
 import sympy as sp
 
 from derive.errors import DomainError
-from derive.growth.cone import Form, primitive
-from derive.growth.linear import Vector
+from derive.growth.cone import Cone, Form, primitive
+from derive.growth.linear import Vector, minus
 from derive.symbols import is_fraction
 
 _LONGEST = 120
@@ -61,6 +60,10 @@ class Parameters:
         ]
         return sides[0], sides[1]
 
+    def conditions(self, region: Cone, within: Cone | None = None) -> tuple[Condition, ...]:
+        """What bounds *region*, as small <= big; what holds in all of *within* goes without saying."""
+        return tuple(self.condition(f) for f in region.facets if within is None or not within.implies(f))
+
     def normal(self, condition: Condition) -> Form:
         """The form that is not negative where *condition* holds.
 
@@ -72,7 +75,7 @@ class Parameters:
         if unknown:
             names = ", ".join(sorted(map(str, unknown)))
             raise DomainError(f"{condition[0]} <= {condition[1]} speaks of {names}, which the count does not depend on")
-        return primitive(b - a for a, b in zip(self.form(small), self.form(big), strict=True))
+        return primitive(minus(self.form(big), self.form(small)))
 
     def _sign(self, symbol: sp.Symbol) -> int:
         return -1 if symbol in self.shares or is_fraction(symbol) else 1
@@ -110,9 +113,3 @@ def split(term: sp.Expr) -> tuple[sp.Rational, dict[sp.Symbol, Fraction]]:
                 f"{shown(term)} is no monomial: {shown(base**exponent)} is no power of a symbol with a rational exponent"
             )
     return coefficient, {s: Fraction(int(e.p), int(e.q)) for s, e in powers.items() if s != 1 and e != 0}
-
-
-def whole(form: Vector) -> tuple[Form, int]:
-    """*form* times the smallest number that makes it whole, and that number."""
-    scale = lcm(*(x.denominator for x in form)) if form else 1
-    return tuple(int(x * scale) for x in form), scale

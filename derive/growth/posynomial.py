@@ -14,6 +14,7 @@ import sympy as sp
 
 from derive.errors import DomainError
 from derive.growth.cone import Cone
+from derive.growth.linear import minus
 from derive.growth.parameters import Condition, Exponents, Parameters, shown, split
 
 
@@ -23,6 +24,11 @@ class Term:
 
     coefficient: sp.Rational
     exponents: Exponents
+
+    @property
+    def monomial(self) -> sp.Expr:
+        """The monomial alone."""
+        return sp.Mul(*(s ** sp.Rational(e) for s, e in self.exponents.items()))
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,7 @@ class Facts:
 
     def never_above(self, small: Exponents, big: Exponents) -> bool:
         """Whether monomial *small* is at most *big* under the facts."""
-        forms = zip(self.parameters.form(small), self.parameters.form(big), strict=True)
-        return self.region.implies(b - a for a, b in forms)
+        return self.region.implies(minus(self.parameters.form(big), self.parameters.form(small)))
 
 
 def above(amount: sp.Expr, facts: Facts) -> list[Term]:

@@ -15,7 +15,7 @@ Source: Benders 1962 (the cutting scheme); Gal & Nedoma 1972, Multiparametric li
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ import sympy as sp
 
 from derive.errors import DomainError
 from derive.growth.cone import Cone, Form, primitive
-from derive.growth.linear import ZERO, Infeasible, Optimum, Vector, dot, minimise
+from derive.growth.linear import ZERO, Infeasible, Optimum, Vector, dot, minimise, minus
 from derive.growth.parameters import Condition, Exponents, Parameters
 
 ONE = Fraction(1)
@@ -92,7 +92,7 @@ class Program:
             lowest = [x + min(exponent, ZERO) * e for x, e in zip(lowest, extent, strict=True)]
         rows = [(ONE, *(-a for a in row.tiles)) for row in self.traffic]
         rows += [(ZERO, *(-a for a in row.tiles)) for row in self.limits]
-        rights = [tuple(x - low for x, low in zip(row.form, lowest, strict=True)) for row in self.traffic]
+        rights = [minus(row.form, lowest) for row in self.traffic]
         rights += [row.form for row in self.limits]
         costs = [(ONE, ZERO), *costs]
         if largest is not None:  # one more variable, what the tile lacks of its extent
@@ -186,7 +186,7 @@ def envelope(program: Program, region: Cone) -> Envelope:
     kept = leading(region, found)
     pieces = []
     for form in kept:
-        cell = region.cut_all([x - y for x, y in zip(form, other, strict=True)] for other in kept if other != form)
+        cell = led(region, form, kept)
         weights = {name: w for name, w in zip(names, found[form].weights, strict=True) if w}
         pieces.append(Piece(form, weights, cell, tuple(_tilings(program, form, cell))))
     passed: dict[Vector, Cone] = {}
@@ -224,6 +224,11 @@ def leading(region: Cone, forms: Mapping[Vector, object] | Sequence[Vector]) -> 
     return tuple(f for f in forms if above.is_facet(primitive((*(-x for x in f), ONE))))
 
 
+def led(region: Cone, form: Vector, forms: Iterable[Vector]) -> Cone:
+    """The part of *region* where *form* is the largest of *forms*."""
+    return region.cut_all(minus(form, other) for other in forms if other != form)
+
+
 def _lifted(region: Cone, form: Vector) -> Cone:
     """The points (p, t) over *region* with t at least *form*."""
     normals = [(*n, 0) for n in region.normals]
@@ -241,7 +246,7 @@ def _tilings(program: Program, form: Vector, cell: Cone, room: int = MOST_TILING
     tiles = answer.point[1:]
     needs = [tuple(e) for e in tiles]  # a tile is at least 1
     for row in program.traffic:
-        needs.append(tuple(f - x for f, x in zip(form, _at(row, tiles), strict=True)))
+        needs.append(minus(form, _at(row, tiles)))
     needs += [tuple(-x for x in _at(row, tiles)) for row in program.limits]
     found = [Tiling(cell.cut_all(needs), dict(zip(program.tiles, tiles, strict=True)))]
     rest = cell

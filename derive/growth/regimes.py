@@ -14,7 +14,7 @@ import sympy as sp
 
 from derive.growth.classes import Growth
 from derive.growth.cone import Cone
-from derive.growth.linear import Vector
+from derive.growth.linear import Vector, minus
 from derive.growth.parameters import Condition, Parameters, exponents_of
 
 
@@ -51,7 +51,7 @@ def winners(rivals: Mapping[str, Rival], within: Cone, parameters: Parameters) -
                     continue
                 region = _widened(part, within, form, rival, rivals)
                 winners = tuple(n for n, r in rivals.items() if r.reaches(form, region))
-                conditions = tuple(parameters.condition(f) for f in region.facets if not within.implies(f))
+                conditions = parameters.conditions(region, within)
                 found.append(Regime(conditions, parameters.monomial(form), winners, region))
     kept: list[Regime] = []
     for each in found:  # one that another covers says nothing new
@@ -80,11 +80,11 @@ class Rival:
 
     def lead(self, form: Vector) -> Iterator[Vector]:
         """The forms that are not negative where *form* is the largest."""
-        return (_minus(form, other) for other in self.forms if other != form)
+        return (minus(form, other) for other in self.forms if other != form)
 
     def beats(self, form: Vector, region: Cone) -> bool:
         """Whether it is smaller than *form* along a whole part of *region*."""
-        part = region.cut_all(self.needs).cut_all(_minus(form, own) for own in self.forms if own != form)
+        part = region.cut_all(self.needs).cut_all(minus(form, own) for own in self.forms if own != form)
         return form not in self.forms and part.has_interior
 
     def reaches(self, form: Vector, region: Cone) -> bool:
@@ -106,7 +106,7 @@ def _won(cell: Cone, form: Vector, rivals: list[Rival]) -> Iterator[Cone]:
     for need in rival.needs:  # where the rival cannot run
         yield from _won(cell.cut([-x for x in need]), form, rest)
     for own in rival.forms:  # where one of its monomials is at least as large
-        yield from _won(cell.cut(_minus(own, form)), form, rest)
+        yield from _won(cell.cut(minus(own, form)), form, rest)
 
 
 def _widened(part: Cone, within: Cone, form: Vector, own: Rival, rivals: Mapping[str, Rival]) -> Cone:
@@ -125,7 +125,3 @@ def _inside(part: Cone, known: Regime) -> bool:
 
 def _covers(big: Regime, small: Regime) -> bool:
     return big.monomial == small.monomial and _inside(small.region, big)
-
-
-def _minus(a: Vector, b: Vector) -> Vector:
-    return tuple(x - y for x, y in zip(a, b, strict=True))

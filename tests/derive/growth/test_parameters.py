@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derive.errors import DomainError
-from derive.growth.parameters import Parameters, exponents_of, split, whole
+from derive.growth.parameters import Parameters, exponents_of, split
 from derive.symbols import M, d
 
 N = sp.Symbol("N", positive=True, integer=True)
@@ -52,12 +52,6 @@ def test_a_user_s_own_share_is_at_most_one() -> None:
 def test_parameters_are_those_of_the_expressions() -> None:
     """In the order of their names, tiles left out."""
     assert Parameters.of((N * d, M * u), (u,)).symbols == (M, N, d)
-
-
-def test_a_form_is_made_whole() -> None:
-    """By the smallest number that does."""
-    assert whole((Fraction(1, 2), Fraction(2, 3))) == ((3, 4), 6)
-    assert whole(()) == ((), 1)
 
 
 @pytest.mark.parametrize(
