@@ -94,6 +94,8 @@ def dummy(name: str) -> sp.Symbol:
 
 
 N_q, N_k = symbol("N_q"), symbol("N_k")
+N = sp.Symbol("N", positive=True, integer=True)
+"""Queries and keys a head, where both are one length; printed, and read back, in their place."""
 d, d_v = symbol("d"), symbol("d_v")
 h, h_k, B = symbol("h"), symbol("h_k"), symbol("B")
 M_reg, M_L2 = symbol("M_reg"), symbol("M_L2")

@@ -9,8 +9,7 @@ import sympy as sp
 
 from derive.growth.cone import Cone
 from derive.growth.parameters import Condition
-from outputs.bound_text import linked
-from outputs.notation import regime
+from outputs.notation import chain, regime
 
 if TYPE_CHECKING:
     from derive.growth import Lead
@@ -154,11 +153,11 @@ def _bytes(made: Account | None) -> Json | None:
 
 
 def _where(answer: Bounds, region: Cone) -> str:
-    return _conditions(answer.parameters.condition(f) for f in region.facets)
+    return _conditions(answer.parameters.conditions(region))
 
 
 def _conditions(conditions: Iterable[Condition]) -> str:
-    return " and ".join(" <= ".join(map(str, links)) for links in linked(conditions))
+    return chain(conditions, str)
 
 
 def _plain(number: Any) -> int | str:

@@ -10,6 +10,7 @@ import sympy as sp
 from derive.growth.parameters import Condition
 from derive.symbols import MEANINGS
 from outputs.formula import latex, symbol_latex
+from outputs.notation import chain
 from outputs.paper.tex import escaped
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _notation(answer: Bounds) -> list[str]:
 def _classes(answer: Bounds) -> list[str]:
     rows = []
     for name, found in answer.classes.items():
-        needs = _chain(c for c in found.needs if not answer.within.implies(found.parameters.normal(c)))
+        needs = _chain(answer.beyond(found.region))
         rows.append(rf"{escaped(name)} & ${_theta(found.monomials)}$ & {f'${needs}$' if needs else 'always'} \\")
     return [r"\subsection*{Classes}", *_table("lll", "schedule & class & tiles fit while", rows)]
 
@@ -57,15 +58,14 @@ def _certificates(answer: Bounds, name: str) -> list[str]:
     found = answer.classes[name]
     lines = [rf"\subsection*{{{escaped(name)}}}", r"\begin{itemize}"]
     for lead in found.leads:
-        where = _chain(found.parameters.condition(f) for f in lead.region.facets if not answer.within.implies(f))
+        where = _chain(answer.beyond(lead.region))
         lines.append(
             rf"\item ${latex(lead.monomial)}$ leads {f'where ${where}$' if where else 'throughout'}{_constant(lead)}."
         )
-        for region, tiles in lead.tilings[:1]:
+        for _, tiles in lead.tilings[:1]:
             if tiles:
                 chosen = ",\\; ".join(f"{latex(t)} = {latex(e)}" for t, e in tiles.items())
                 lines.append(f"  Reached by ${chosen}$.")
-            del region
     lines.append(r"\end{itemize}")
     return lines
 
@@ -91,7 +91,7 @@ def _best(answer: Bounds) -> list[str]:
 def _lower(answer: Bounds) -> list[str]:
     rows = []
     for bound in answer.below.lower:
-        where = _chain(answer.parameters.condition(f) for f in bound.region.facets if not answer.within.implies(f))
+        where = _chain(answer.beyond(bound.region))
         amount = rf"\Omega\left({latex(bound.monomial)}\right)"
         if bound.constant is not None:
             amount = latex(bound.constant * bound.monomial) + (f" - {latex(bound.less)}" if bound.less != 0 else "")
@@ -122,6 +122,4 @@ def _theta(monomials: Iterable[sp.Expr]) -> str:
 
 
 def _chain(conditions: Iterable[Condition]) -> str:
-    from outputs.bound_text import linked
-
-    return r" \text{ and } ".join(r" \le ".join(map(latex, links)) for links in linked(conditions))
+    return chain(conditions, latex, r" \le ", r" \text{ and } ")

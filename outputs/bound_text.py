@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from derive.growth.parameters import Condition
 from outputs.layout import Section, Table
-from outputs.notation import text, tidy
+from outputs.notation import chain, text, tidy
 from outputs.quantities import grouped, significant, size
 
 if TYPE_CHECKING:
@@ -32,27 +31,6 @@ def sections(answer: Bounds) -> list[Section]:
     found += [_certificates(answer, name) for name in answer.classes]
     found += [_optima(answer), _levels(answer)]
     return [*found, _readings()]
-
-
-def linked(conditions: Iterable[Condition]) -> list[list[sp.Expr]]:
-    """Conditions joined where one's big side is another's small one: [[d, M, N d]]."""
-    left = list(conditions)
-    found = []
-    while left:
-        links = list(left.pop(0))
-        while (before := next((c for c in left if c[1] == links[0]), None)) is not None:
-            left.remove(before)
-            links.insert(0, before[0])
-        while (after := next((c for c in left if c[0] == links[-1]), None)) is not None:
-            left.remove(after)
-            links.append(after[1])
-        found.append(links)
-    return found
-
-
-def chain(conditions: Iterable[Condition]) -> str:
-    """Conditions as a paper writes them: ``d <= M <= N d``."""
-    return " and ".join(" <= ".join(map(text, links)) for links in linked(conditions))
 
 
 def theta(monomials: Iterable[sp.Expr]) -> str:
@@ -81,7 +59,7 @@ def _classes(answer: Bounds) -> Section:
     table = Table(("schedule", "class", "tiles fit while", "memory beside inputs and outputs"))
     for name, found in answer.classes.items():
         extra = answer.workspace(name)
-        needs = chain(c for c in found.needs if not answer.within.implies(found.parameters.normal(c)))
+        needs = chain(answer.beyond(found.region))
         table.add(name, theta(found.monomials), needs or "always", theta(extra) if extra else "none")
     notes = [f"{name}: {reason}" for name, reason in answer.refused.items()]
     for name in answer.classes:
@@ -101,10 +79,9 @@ def _granted(answer: Bounds, name: str) -> str:
 
 def _certificates(answer: Bounds, name: str) -> Section:
     found = answer.classes[name]
-    parameters = found.parameters
     lines = []
     for lead in found.leads:
-        where = chain(parameters.condition(f) for f in lead.region.facets if not answer.within.implies(f))
+        where = chain(answer.beyond(lead.region))
         head = f"{text(lead.monomial)} leads {'where ' + where if where else 'throughout'}"
         lines.append(f"{head}{_constant(lead)}")
         if lead.weights:
@@ -112,8 +89,7 @@ def _certificates(answer: Bounds, name: str) -> Section:
         for region, tiles in lead.tilings:
             if not tiles:
                 continue
-            within = lead.region.implies
-            more = chain(parameters.condition(f) for f in region.facets if not within(f))
+            more = chain(answer.parameters.conditions(region, lead.region))
             chosen = ", ".join(f"{t} = {text(e)}" for t, e in tiles.items())
             lines.append(f"  reached by {chosen}{' where ' + more if more else ''}")
     for dominated in found.dropped[:_WRITTEN]:
@@ -166,7 +142,7 @@ def _lower(answer: Bounds) -> Section:
     table = Table(("at least", "where", "status", "how"))
     notes = []
     for bound in answer.below.lower:
-        where = chain(answer.parameters.condition(f) for f in bound.region.facets if not answer.within.implies(f))
+        where = chain(answer.beyond(bound.region))
         amount = f"Omega({text(bound.monomial)})"
         if bound.constant is not None:
             less = f" - {text(bound.less)}" if bound.less != 0 else ""
@@ -181,7 +157,7 @@ def _gaps(answer: Bounds) -> Section:
     table = Table(("schedule", "where", "its class", "lower bound", "gap"))
     for name in answer.classes:
         for gap in answer.below.gaps(name):
-            where = chain(answer.parameters.condition(f) for f in gap.region.facets if not answer.within.implies(f))
+            where = chain(answer.beyond(gap.region))
             ratio = "none: tight" if gap.tight else f"a factor {text(gap.ratio)}"
             if gap.below:
                 ratio = "below it: what it is granted cannot be had there"
@@ -256,7 +232,7 @@ def _numbers(answer: Bounds) -> Section:
             "",
         ]
         if lead is not None:
-            region = chain(answer.classes[name].parameters.condition(f) for f in lead.region.facets)
+            region = chain(answer.parameters.conditions(lead.region))
             cells = [region, theta([lead.monomial]), _leading(answer, lead), _at_best(answer, name), ""]
         if here is not None:
             cells[-1] = f"{size(here)}{tiles}"

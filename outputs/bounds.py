@@ -15,6 +15,7 @@ from derive.growth import Growth, Regime, growth, regimes
 from derive.growth.classes import problems
 from derive.growth.cone import Cone
 from derive.growth.levels import Nested, nested
+from derive.growth.linear import minus
 from derive.growth.optimum import Best, best
 from derive.growth.parameters import Condition, Parameters, exponents_of
 from derive.growth.program import region_of
@@ -52,11 +53,6 @@ class Bounds:
     machine: Machine | None = None
     options: Options = field(default_factory=Options)
     assumed: tuple[Condition, ...] = ()
-
-    @cached_property
-    def explanation(self) -> Explanation:
-        """The same question to ``derive explain``, which knows how symbols print."""
-        return Explanation(self.request, tuple(self.accounts), self.machine, self.options)
 
     @cached_property
     def alike(self) -> Mapping[sp.Symbol, sp.Expr]:
@@ -156,6 +152,10 @@ class Bounds:
         """The regime assumed, as a region."""
         return region_of(self.parameters, self.where)
 
+    def beyond(self, region: Cone) -> tuple[Condition, ...]:
+        """What bounds *region* besides the regime assumed."""
+        return self.parameters.conditions(region, self.within)
+
     def granted(self, name: str) -> tuple[Kernel, ...]:
         """Kernels of a schedule that are granted one read of each operand of a matrix product, whatever M is."""
         schedule = self.accounts[name].derivation.schedule
@@ -178,11 +178,10 @@ class Bounds:
                 continue
             regions = []
             for top in forms.values():
-                below = ([t - f for t, f in zip(top, form, strict=True)] for form in above)
+                below = (minus(top, form) for form in above)
                 region = self.within.cut_all(rival.region.normals).cut_all(below)
                 if region.has_interior:
-                    where = (self.parameters.condition(f) for f in region.facets if not self.within.implies(f))
-                    regions.append(tuple(where))
+                    regions.append(self.beyond(region))
             if regions:
                 found[other] = tuple(regions)
         return found

@@ -53,7 +53,7 @@ class AtNumbers:
     def leading(self, name: str) -> Lead | None:
         """The monomial whose region the numbers lie in."""
         for lead in self.of.classes[name].leads:
-            conditions = [self.of.parameters.condition(f) for f in lead.region.facets]
+            conditions = self.of.parameters.conditions(lead.region)
             try:
                 if all(holds(small <= big, self.values) for small, big in conditions):
                     return lead

@@ -11,6 +11,7 @@ import sympy as sp
 
 from derive.growth.cited import cited_bounds
 from derive.growth.cone import Cone
+from derive.growth.linear import minus
 from derive.growth.lower import Bound, compulsory_bounds, contraction_bounds
 from derive.growth.parameters import exponents_of
 from derive.growth.posynomial import Facts
@@ -114,7 +115,7 @@ class Below:
                 shared = lead.region.cut_all(region.normals)
                 if shared.has_interior:
                     other = self.of.parameters.form(exponents_of(bound.monomial))
-                    above = [x - y for x, y in zip(form, other, strict=True)]
+                    above = minus(form, other)
                     below = any(above) and shared.implies(-x for x in above)
                     found.append(Gap(lead, shared, bound, self.of.parameters.monomial(above), below))
         return tuple(g for n, g in enumerate(found) if not any(_says_more(o, g) for o in found[:n] + found[n + 1 :]))

@@ -10,7 +10,7 @@ import sympy as sp
 
 from derive.exact import Number
 from derive.masks import Pattern
-from derive.symbols import N_k, N_q, b, symbol
+from derive.symbols import N, N_k, N_q, b, symbol
 from outputs.deduction import Options, account
 from outputs.threshold import Threshold, threshold
 
@@ -111,8 +111,7 @@ class Explanation:
         request = self.request
         found: dict[sp.Symbol, sp.Basic] = {}
         if self.tied:
-            length = sp.Symbol("N", positive=True, integer=True)
-            found |= {N_q: length, N_k: length}
+            found |= {N_q: N, N_k: N}
         apart = {"kv": ("b_kv",), "scores": ("b_s", "b_p"), "probs": ("b_p",), "stats": ("b_l",)}
         named = {name for group, names in apart.items() if group in request.types for name in names}
         return found | {symbol(n): b for n in ("b_kv", "b_s", "b_p", "b_l") if n not in named}

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from outputs.spelling import rank
 
 if TYPE_CHECKING:
     from derive.growth import Growth
+    from derive.growth.parameters import Condition
 
 _FUNCTIONS: Mapping[Any, str] = {sp.ceiling: "ceil", sp.floor: "floor", sp.Min: "min", sp.Max: "max"}
 _COMBINE: Mapping[Any, Callable[..., Any]] = {sp.Min: least, sp.Max: most, sp.floor: down, sp.ceiling: up}
@@ -95,6 +96,29 @@ def regime(found: Growth, shown: Callable[[Any], str] = text) -> str:
     chains = [f"{low} <= M" for low in below[1:]] + [f"M <= {high}" for high in above[1:]]
     middle = " <= ".join([*below[:1], "M", *above[:1]])
     return " and ".join(([middle] if below or above else []) + chains + rest) or "any M"
+
+
+def linked(conditions: Iterable[Condition]) -> list[list[sp.Expr]]:
+    """Conditions joined where one's big side is another's small one: [[d, M, N d]]."""
+    left = list(conditions)
+    found = []
+    while left:
+        links = list(left.pop(0))
+        while (before := next((c for c in left if c[1] == links[0]), None)) is not None:
+            left.remove(before)
+            links.insert(0, before[0])
+        while (after := next((c for c in left if c[0] == links[-1]), None)) is not None:
+            left.remove(after)
+            links.append(after[1])
+        found.append(links)
+    return found
+
+
+def chain(
+    conditions: Iterable[Condition], shown: Callable[[Any], str] = text, le: str = " <= ", also: str = " and "
+) -> str:
+    """Conditions as a paper writes them: ``d <= M <= N d``."""
+    return also.join(le.join(map(shown, links)) for links in linked(conditions))
 
 
 @lru_cache(maxsize=4096)

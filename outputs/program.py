@@ -11,9 +11,10 @@ import sympy as sp
 
 from derive.exact import Number, value
 from derive.flops import Pipe
+from derive.symbols import N
 from outputs.notation import put, text, tidy
 from outputs.python_form import HELPERS, identifier, python_form
-from outputs.spelling import N, in_reading_order, spelling
+from outputs.spelling import in_reading_order, spelling
 
 if TYPE_CHECKING:
     from outputs.account import Account

@@ -18,8 +18,7 @@ from derive.choice import cases
 from derive.errors import BadValueError, nearest
 from derive.exact import Gcd
 from derive.extremes import down, up
-from derive.symbols import MEANINGS, dummy, symbol
-from outputs.spelling import N
+from derive.symbols import MEANINGS, N, dummy, symbol
 
 MOST_CHARACTERS = 40_000
 MOST_DEPTH = 60

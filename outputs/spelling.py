@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.symbols import MEANINGS
+from derive.symbols import MEANINGS, N
 
 ORDER = (
     "s", "B", "h", "h_k", "N", "N_q", "N_k", "N_p", "N_s", "N_g", "W", "W_l", "W_r", "C_k", "n_t", "n_d",
@@ -20,8 +20,6 @@ ORDER = (
     "n_L2", "C_L2",
 )  # fmt: skip
 """Factors print in this order; what is not named here comes last, by name."""
-N = sp.Symbol("N", positive=True, integer=True)
-"""The common length of queries and keys, where they have one."""
 _RANK = {name: n for n, name in enumerate(ORDER)}
 _NAME = re.compile(r"([A-Za-z]+)(?:_([A-Za-z0-9]+))?('*)", re.ASCII)
 _GREEK = frozenset(

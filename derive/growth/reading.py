@@ -9,10 +9,8 @@ import sympy as sp
 
 from derive.errors import BadValueError, nearest
 from derive.growth.parameters import Condition
-from derive.symbols import MEANINGS, symbol
+from derive.symbols import MEANINGS, N, symbol
 
-N = sp.Symbol("N", positive=True, integer=True)
-"""Queries and keys of one sequence."""
 _TOKEN = re.compile(r"\s*(?:(sqrt)\s*\(\s*([A-Za-z]\w*)\s*\)|([A-Za-z]\w*)|(\d+)|(\*\*|\^|[*/()]))", re.ASCII)
 _LONGEST, _LARGEST_POWER = 200, 16
 

@@ -13,7 +13,7 @@ import sympy as sp
 
 from derive.attention import variant
 from derive.exact import value
-from derive.symbols import MEANINGS, dummy, symbol
+from derive.symbols import MEANINGS, N, dummy, symbol
 from hardware import load
 from outputs.explanation import Explanation
 from outputs.notation import put
@@ -23,7 +23,6 @@ from outputs.paper.sources import cited
 from outputs.paper.tex import escaped
 from outputs.reader import read
 from outputs.request import read_request
-from outputs.spelling import N
 from rules.derivations import names as schedule_names
 from rules.derivations import plan
 from tests.outputs.command import derive
