@@ -106,13 +106,13 @@ def _schedule(answer: Bounds, name: str) -> Json:
                 "elements": str(best.traffic),
                 "valid": "each tile between 1 and its extent; many trips",
             }
-            for kernel, best in answer.optima(name).items()
+            for kernel, best in answer.optima[name].items()
         ],
         "here": {
             "monomial": None if here is None else str(here.monomial),
             "leading_term_bytes": answer.at_numbers.leading_bytes(here),
-            "best_tiles": _bytes(answer.at_numbers.at_best(name)),
-            "these_tiles": _bytes(answer.at_numbers.at_usual(name)),
+            "best_tiles": _bytes(answer.at_numbers.best[name]),
+            "these_tiles": _bytes(answer.at_numbers.usual[name]),
         },
     }
 

@@ -169,7 +169,7 @@ def _gaps(answer: Bounds) -> Section:
 def _optima(answer: Bounds) -> Section:
     lines = []
     for name in answer.classes:
-        for kernel, best in answer.optima(name).items():
+        for kernel, best in answer.optima[name].items():
             tiles = ", ".join(f"{t} = {text(e)}" for t, e in best.tiles.items())
             lines.append(f"{name}, kernel {kernel.name}: {tiles}, as far as each is from 1 to its extent")
             lines.append(f"  moves {text(tidy(best.traffic))} elements, with many trips")
@@ -221,7 +221,7 @@ def _numbers(answer: Bounds) -> Section:
     )
     for name in answer.classes:
         lead = answer.at_numbers.leading(name)
-        usual = answer.at_numbers.at_usual(name)
+        usual = answer.at_numbers.usual[name]
         here = usual.number(usual.sm.total.amount) if usual else None
         tiles = _tiles(usual) if usual else ""
         cells = [
@@ -266,7 +266,7 @@ def _leading(answer: Bounds, lead: Lead) -> str:
 
 
 def _at_best(answer: Bounds, name: str) -> str:
-    made = answer.at_numbers.at_best(name)
+    made = answer.at_numbers.best[name]
     if made is None:
         tiled = [
             k for k in answer.accounts[name].derivation.schedule.kernels if any(x.tile.free_symbols for x in k.loops)
@@ -278,14 +278,14 @@ def _at_best(answer: Bounds, name: str) -> str:
 
 def _factor(answer: Bounds, name: str) -> list[str]:
     """How far the bytes are from the compulsory ones, and from the best tiles."""
-    usual = answer.at_numbers.at_usual(name)
+    usual = answer.at_numbers.usual[name]
     if usual is None:
         return []
     here, least = usual.number(usual.sm.total.amount), usual.number(usual.compulsory.total.amount)
     if here is None or least is None:
         return []
     words = f"{name}: {significant(Fraction(here) / least)}x the compulsory {size(least)}"
-    made = answer.at_numbers.at_best(name)
+    made = answer.at_numbers.best[name]
     if made is not None and (best := made.number(made.sm.total.amount)):
         words += f", {significant(Fraction(here) / best)}x its best tiles"
     held = answer.at_numbers.held(usual)

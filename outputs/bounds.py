@@ -16,7 +16,7 @@ from derive.growth.classes import problems
 from derive.growth.cone import Cone
 from derive.growth.levels import Nested, nested
 from derive.growth.linear import minus
-from derive.growth.optimum import Best, best
+from derive.growth.optimum import Best, Problem, best
 from derive.growth.parameters import Condition, Parameters, exponents_of
 from derive.growth.program import region_of
 from derive.growth.tile_bounds import sizes_fit
@@ -191,21 +191,25 @@ class Bounds:
         """Lower bounds, and how far each schedule is from them."""
         return Below(self)
 
-    def optima(self, name: str) -> dict[Kernel, Best]:
+    @cached_property
+    def problems(self) -> dict[str, dict[Kernel, Problem]]:
+        """What each kernel of a schedule minimises by its tiles."""
+        schedules = {name: self.accounts[name].derivation.schedule for name in self.classes}
+        return {name: problems(schedule, self.alike, self.where) for name, schedule in schedules.items()}
+
+    @cached_property
+    def optima(self) -> dict[str, dict[Kernel, Best]]:
         """The best real tiles of each kernel in closed form, where there is one."""
-        found = {}
-        for kernel, problem in problems(self.accounts[name].derivation.schedule, self.alike, self.where).items():
-            closed = best(problem)
-            if closed is not None:
-                found[kernel] = closed
-        return found
+        solved = {name: {k: best(problem) for k, problem in asked.items()} for name, asked in self.problems.items()}
+        return {name: {k: b for k, b in found.items() if b is not None} for name, found in solved.items()}
 
     @cached_property
     def levels(self) -> dict[str, Nested]:
         """The schedules with one tiled kernel at every boundary: registers, shared memory, L2."""
         found = {}
-        for name in self.classes:
-            made = nested(self.accounts[name].derivation.schedule, (M_reg, M, M_L2), self.alike, self.where)
+        for name, own in self.classes.items():
+            schedule = self.accounts[name].derivation.schedule
+            made = nested(schedule, (M_reg, M, M_L2), self.alike, self.where, own)
             if made is not None:
                 found[name] = made
         return found

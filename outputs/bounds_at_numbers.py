@@ -12,8 +12,7 @@ import sympy as sp
 from derive.buffers import working_set
 from derive.errors import DomainError, InfeasibleError, UnboundError
 from derive.exact import Number, holds, value
-from derive.growth.classes import problems
-from derive.growth.optimum import best, best_numerically
+from derive.growth.optimum import best_numerically
 from outputs.crossing import Changes, changes, count_at
 from outputs.deduction import account, unfitted
 
@@ -72,23 +71,19 @@ class AtNumbers:
         return int(sp.floor((lead.constant * lead.monomial * width).subs(bound)))
 
     def best_tiles(self, name: str) -> dict[str, int] | None:
-        """Whole tiles next below the best real ones at the numbers; ``None`` while a number is missing or none fit.
+        """Whole tiles next below the best real ones at the numbers.
 
-        Kernels share no tiles here: of several tiled kernels the first decides.
+        ``None`` while a number is missing, where none fit, or where several kernels each have their own.
         """
-        found = problems(self.of.accounts[name].derivation.schedule, self.of.alike, self.of.where)
+        found = self.of.problems[name]
         if len(found) != 1:
             return None
-        (problem,) = found.values()
+        ((kernel, problem),) = found.items()
         try:
-            closed = best(problem)
-            if closed is not None:
-                tiles = {t.name: self._root(e) for t, e in closed.tiles.items()}
-                if all(
-                    n <= value(problem.extents[t], self.values)
-                    for t, n in zip(closed.tiles, tiles.values(), strict=True)
-                ):
-                    return {n: max(1, t) for n, t in tiles.items()} if min(tiles.values()) >= 1 else None
+            if (closed := self.of.optima[name].get(kernel)) is not None:
+                tiles = {t: self._root(e) for t, e in closed.tiles.items()}
+                if all(n <= value(problem.extents[t], self.values) for t, n in tiles.items()):
+                    return {t.name: n for t, n in tiles.items()} if min(tiles.values()) >= 1 else None
             numbers = {n: float(v) for n, v in self.values.items()}
             return {t.name: int(x * (1 + 1e-9)) for t, x in best_numerically(problem, numbers).items()}
         except (UnboundError, DomainError, KeyError):
@@ -101,20 +96,27 @@ class AtNumbers:
             raise UnboundError(f"{tile} has symbols without a value")
         return int(sp.floor(tile.subs(bound)))
 
-    def at_best(self, name: str) -> Account | None:
-        """The schedule with its best whole tiles."""
-        tiles = self.best_tiles(name)
+    @cached_property
+    def best(self) -> dict[str, Account | None]:
+        """Each schedule with its best whole tiles; ``None`` where those are not known."""
+        return {name: self._with(self.best_tiles(name), name) for name in self.of.classes}
+
+    def _with(self, tiles: dict[str, int] | None, name: str) -> Account | None:
         if tiles is None or "M" not in self.values:
             return None
         request = replace(self.of.request, numbers={**self.of.request.numbers, **tiles})
         return unfitted(request, name, self.of.machine, self.of.options)
 
-    def at_usual(self, name: str) -> Account | None:
-        """The schedule with the tiles given, or its usual ones; ``None`` when they fit neither way.
+    @cached_property
+    def usual(self) -> dict[str, Account | None]:
+        """Each schedule with the tiles given, or its usual ones; ``None`` where they fit neither way.
 
         Raises:
-            InfeasibleError: it was asked for by name and does not fit.
+            InfeasibleError: one was asked for by name and does not fit.
         """
+        return {name: self._usual(name) for name in self.of.classes}
+
+    def _usual(self, name: str) -> Account | None:
         try:
             return account(self.of.request, name, self.of.machine, self.of.options)
         except InfeasibleError:
@@ -134,10 +136,11 @@ class AtNumbers:
         found = {}
         names = ("N_q", "N_k") if self.of.alike else ("N_k",)
         for pair in self.of.equalities:
-            made = [self.at_usual(name) for name in pair]
-            if any(m is None or m.number(m.sm.total.amount) is None for m in made):
+            made = [m for name in pair if (m := self.usual[name]) is not None]
+            totals = [m.sm.total.amount for m in made]
+            if len(made) < 2 or any(m.number(t) is None for m, t in zip(made, totals, strict=True)):
                 continue
-            counts = [count_at(m, m.sm.total.amount, names) for m in made if m is not None]
+            counts = [count_at(m, t, names) for m, t in zip(made, totals, strict=True)]
             change = changes(counts[0], counts[1])
             if change is not None:
                 found[pair] = change

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from derive.growth.regimes import Rival, winners
 
 if TYPE_CHECKING:
     from derive.growth import Lead
+    from derive.rewrite import Derivation
     from outputs.bounds import Bounds
 
 
@@ -63,7 +64,7 @@ class Below:
         Schedules of a backward pass read different tensors that the forward pass saved; what is not common to all is left
         out, and of a common bound the least constant is kept.
         """
-        first, *rest = (self.lower_of(name) for name in self.of.accounts)
+        first, *rest = self.by_schedule.values()
         found = []
         for bound in first:
             alike = [next((o for o in other if _same_bound(o, bound)), None) for other in rest]
@@ -72,46 +73,38 @@ class Below:
                 found.append(min((bound, *known), key=lambda o: 0 if o.constant is None else o.constant))
         return tuple(found)
 
-    def lower_of(self, name: str) -> tuple[Bound, ...]:
+    @cached_property
+    def by_schedule(self) -> dict[str, tuple[Bound, ...]]:
         """Lower bounds on every program for the graph that a schedule runs."""
-        if name not in self._lower:
-            derivation = self.of.accounts[name].derivation
-            facts = Facts.of(self.of.symbols, self.of.where, frozenset())
-            found = compulsory_bounds(derivation.schedule, self.of.parameters, self.of.within, self.of.alike, facts)
-            found += contraction_bounds(
-                derivation.schedule, self.of.parameters, self.of.within, self.of.alike, fused=True
-            )
-            found += cited_bounds(derivation.start, self.of.parameters, self.of.within, self.of.alike)
-            self._lower[name] = tuple(_strongest(found))
-        return self._lower[name]
+        return {name: tuple(_strongest(self._known(made.derivation))) for name, made in self.of.accounts.items()}
+
+    def _known(self, derivation: Derivation) -> Iterator[Bound]:
+        of = (self.of.parameters, self.of.within, self.of.alike)
+        facts = Facts.of(self.of.symbols, self.of.where, frozenset())
+        yield from compulsory_bounds(derivation.schedule, *of, facts)
+        yield from contraction_bounds(derivation.schedule, *of, fused=True)
+        yield from cited_bounds(derivation.start, *of)
 
     @cached_property
-    def _lower(self) -> dict[str, tuple[Bound, ...]]:
-        return {}
-
-    def floor(self, name: str) -> tuple[tuple[Cone, Bound], ...]:
-        """The largest lower bound on a schedule's graph, by region."""
-        bounds = self.lower_of(name)
-        if bounds not in self._floors:
+    def _largest(self) -> dict[tuple[Bound, ...], tuple[tuple[Cone, Bound], ...]]:
+        """The largest of several lower bounds, by region."""
+        found = {}
+        for bounds in dict.fromkeys(self.by_schedule.values()):
             by_name = {str(n): bound for n, bound in enumerate(bounds)}
             rivals = {
                 key: Rival((tuple(-x for x in self.of.parameters.form(exponents_of(b.monomial))),), b.region.normals)
                 for key, b in by_name.items()
             }
             won = winners(rivals, self.of.within, self.of.parameters)
-            self._floors[bounds] = tuple((r.region, by_name[r.schedules[0]]) for r in won)
-        return self._floors[bounds]
-
-    @cached_property
-    def _floors(self) -> dict[tuple[Bound, ...], tuple[tuple[Cone, Bound], ...]]:
-        return {}
+            found[bounds] = tuple((r.region, by_name[r.schedules[0]]) for r in won)
+        return found
 
     def gaps(self, name: str) -> tuple[Gap, ...]:
         """How far each monomial of a schedule's class is from the largest lower bound on every schedule, by region."""
         found = []
         for lead in self.of.classes[name].leads:
             form = self.of.parameters.form(exponents_of(lead.monomial))
-            for region, bound in self.floor(name):
+            for region, bound in self._largest[self.by_schedule[name]]:
                 shared = lead.region.cut_all(region.normals)
                 if shared.has_interior:
                     other = self.of.parameters.form(exponents_of(bound.monomial))

@@ -62,8 +62,16 @@ def nested(
     capacities: Sequence[sp.Symbol],
     alike: Mapping[sp.Symbol, sp.Expr] | None = None,
     where: Sequence[Condition] = (),
+    own: Growth | None = None,
 ) -> Nested | None:
     """The classes at each boundary, innermost first; ``None`` unless one kernel has tiles to choose.
+
+    Args:
+        schedule: what is run.
+        capacities: a symbol for each memory, innermost first.
+        alike: symbols to count as one.
+        where: the regime that is assumed.
+        own: the class at one boundary, where it is known already.
 
     Raises:
         DomainError: as ``growth`` does.
@@ -73,7 +81,7 @@ def nested(
     if len(tiled) != 1:
         return None
     order = [*where, *pairwise(capacities)]
-    own = growth(schedule, alike, where)
+    own = own or growth(schedule, alike, where, constants=False)
     levels = [Level(c, _renamed(own, c, order, capacities)) for c in capacities]
     parameters = levels[0].growth.parameters
     together = all(
