@@ -7,11 +7,14 @@ import gc
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 from outputs.cli import main
 
@@ -69,3 +72,14 @@ def derive_process(*words: str, **environment: str) -> Answer:
         [*DERIVE, *words], capture_output=True, env=inherited | environment, check=False, timeout=120, encoding="utf-8"
     )
     return Answer(found.returncode, found.stdout, found.stderr)
+
+
+def tex_or_skip(*needed: str) -> None:
+    """Skip without TeX; in CI that is a failure."""
+    missing = [] if shutil.which("pdflatex") else ["pdflatex"]
+    if not missing:
+        missing = [n for n in needed if not subprocess.run(["kpsewhich", n], capture_output=True, check=False).stdout]
+    if missing:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI compiles LaTeX, and {', '.join(missing)} is missing")
+        pytest.skip(f"no {', '.join(missing)} on this machine")

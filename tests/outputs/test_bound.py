@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from functools import cache
 from importlib.resources import files
@@ -15,7 +14,7 @@ import jsonschema
 import pytest
 
 from derive.growth.reading import read_condition, read_monomial
-from tests.outputs.command import derive
+from tests.outputs.command import derive, tex_or_skip
 
 VALIDATOR = jsonschema.Draft202012Validator(
     json.loads((files("outputs") / "schema" / "bound.json").read_text(encoding="utf-8"))
@@ -156,8 +155,7 @@ def test_the_document_has_every_class_and_compiles(tmp_path: Path) -> None:
     source = target.read_text(encoding="utf-8")
     assert r"\frac{N^{2} d^{2}}{M}" in source
     assert r"d \le M \le N d" in source
-    if shutil.which("pdflatex") is None:
-        pytest.skip("pdflatex is not installed")
+    tex_or_skip("lmodern.sty")
     ran = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", target.name],
         cwd=tmp_path,

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +24,7 @@ from outputs.reader import read
 from outputs.request import read_request
 from rules.derivations import names as schedule_names
 from rules.derivations import plan
-from tests.outputs.command import derive
+from tests.outputs.command import derive, tex_or_skip
 from tests.outputs.latex_reader import as_text
 from tests.strategies import ATTENTION, FORWARD
 
@@ -269,17 +268,6 @@ def test_bad_input_is_one_sentence(words: tuple[str, ...], says: str, tmp_path: 
 
 
 # --- TeX --------------------------------------------------------------------------------------------------------------
-
-
-def tex_or_skip(*needed: str) -> None:
-    """Skip without TeX; in CI that is a failure."""
-    missing = [] if shutil.which("pdflatex") else ["pdflatex"]
-    if not missing:
-        missing = [n for n in needed if not subprocess.run(["kpsewhich", n], capture_output=True, check=False).stdout]
-    if missing:
-        if os.environ.get("CI"):
-            pytest.fail(f"CI compiles papers, and {', '.join(missing)} is missing")
-        pytest.skip(f"no {', '.join(missing)} on this machine")
 
 
 def complaints(folder: Path, main: str) -> list[str]:

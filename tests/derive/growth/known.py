@@ -13,11 +13,10 @@ from derive.buffers import working_set
 from derive.exact import value
 from derive.growth import Growth, growth
 from derive.schedule import Kernel, Schedule
-from derive.symbols import M, N_k, N_q, d, d_v, h, h_k
+from derive.symbols import M, N, N_k, N_q, d, d_v, h, h_k
 from derive.traffic import kernel_traffic
 from rules.derivations import plan
 
-N = sp.Symbol("N", positive=True, integer=True)
 TIED = {N_q: N, N_k: N}
 SCHEDULES = ("naive", "op-by-op", "square", "row-resident", "flash1", "flash2", "flash2-packed")
 KEPT = {"mha": (), "apart": (d_v,), "gqa": (h, h_k), "gqa apart": (d_v, h, h_k)}

@@ -19,29 +19,18 @@ from derive.growth.cone import Cone
 from derive.growth.lower import Bound, compulsory_bounds, contraction_bounds
 from derive.growth.parameters import Parameters
 from derive.growth.posynomial import Facts
-from derive.notation import cascade
-from derive.rewrite import Derivation, WherePossible, deduce
+from derive.rewrite import Derivation
 from derive.schedule import Schedule
-from derive.symbols import M, N_k, N_q, b, d
+from derive.symbols import M, N, N_k, N_q, d
 from derive.traffic import traffic
 from rules.derivations import plan
-from rules.schedule import tile_product
-
-N = sp.Symbol("N", positive=True, integer=True)
-TIED = {N_q: N, N_k: N}
+from tests.derive.growth.known import TIED
 
 
 @cache
-def derivation(schedule: str) -> Derivation:
-    """mha, one head, d = d_v."""
-    return plan(schedule).derive(variant("mha").graph("full", ()))
-
-
-@cache
-def product() -> Schedule:
-    """One matrix product in tiles of all its loops."""
-    graph = cascade("S[q,k] = sum[d] Q[q,d] * K[k,d]", {"q": N_q, "k": N_k, "d": d}, outputs=("S",), width=b)
-    return deduce("product", graph, (), (WherePossible(tile_product.RULE),)).schedule
+def derivation(schedule: str, name: str = "mha") -> Derivation:
+    """One head, d = d_v."""
+    return plan(schedule).derive(variant(name).graph("full", ()))
 
 
 @cache
@@ -63,7 +52,7 @@ def bounds(
 
 def test_a_product_needs_its_points_over_the_root_of_m() -> None:
     """Irony, Toledo & Tiskin 2004, theorem 2.1: N_q N_k d/(2 sqrt(2) sqrt(M)) - M; all three exponents are 1/2."""
-    _, found = bounds(product(), {})
+    _, found = bounds(derivation("square", "matmul").schedule, {})
     (root,) = [b for b in found if b.monomial == N_q * N_k * d / sp.sqrt(M)]
     assert sp.simplify(root.constant - 1 / (2 * sp.sqrt(2))) == 0  # type: ignore[operator]
     assert root.less == M

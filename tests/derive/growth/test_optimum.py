@@ -14,25 +14,16 @@ from derive.errors import DomainError
 from derive.exact import value
 from derive.growth.classes import problems
 from derive.growth.optimum import Problem, best, best_numerically
-from derive.notation import cascade
-from derive.rewrite import WherePossible, deduce
-from derive.symbols import B_c, B_d, B_r, M, N_k, N_q, b, d
+from derive.symbols import B_c, B_d, B_r, M, N, d
 from rules.derivations import plan
-from rules.schedule import tile_product
-
-N = sp.Symbol("N", positive=True, integer=True)
-TIED = {N_q: N, N_k: N}
+from tests.derive.growth.known import TIED
 
 
 @cache
 def problem(name: str) -> Problem:
     """What the one tiled kernel of a schedule minimises; ``product`` is a lone matrix product."""
-    if name == "product":
-        graph = cascade("S[q,k] = sum[d] Q[q,d] * K[k,d]", {"q": N_q, "k": N_k, "d": d}, outputs=("S",), width=b)
-        schedule = deduce("product", graph, (), (WherePossible(tile_product.RULE),)).schedule
-    else:
-        schedule = plan(name).derive(variant("mha").graph("full", ())).schedule
-    (found,) = problems(schedule, TIED).values()
+    asked = ("square", "matmul") if name == "product" else (name, "mha")
+    (found,) = problems(plan(asked[0]).derive(variant(asked[1]).graph("full", ())).schedule, TIED).values()
     return found
 
 
