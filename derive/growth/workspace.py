@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import sympy as sp
 
+from derive.footprint import spilled
 from derive.growth.cone import Cone
 from derive.growth.parameters import Parameters, exponents_of
 from derive.growth.program import leading
 from derive.schedule import Schedule
-from derive.traffic import finished_in_place, is_accumulator
 
 
 def workspace(
@@ -23,12 +23,6 @@ def workspace(
     sizes = []
     for kernel in schedule.kernels:
         kept = [t for t in schedule.outputs_of(kernel) if t.name not in schedule.graph.outputs]
-        if kernel.in_memory:
-            kept += [
-                t
-                for t in schedule.internals_of(kernel)
-                if is_accumulator(schedule, kernel, t) and not finished_in_place(schedule, kernel, t)
-            ]
-        sizes += [t.size.xreplace(dict(alike)) for t in kept]
+        sizes += [t.size.xreplace(dict(alike)) for t in (*kept, *spilled(schedule, kernel))]
     forms = [parameters.form(exponents_of(size)) for size in sizes if size != 1]
     return tuple(parameters.monomial(f) for f in leading(region, forms)) if forms else ()

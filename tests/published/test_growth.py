@@ -125,6 +125,12 @@ def test_theorem_1_memory_beside_inputs_and_output(name: str, extra: list[str]) 
     assert bound("mha")["schedules"][name]["workspace"] == extra
 
 
+def test_a_wider_sum_needs_room_of_its_own() -> None:
+    """dQ is added up in the accumulator's type beside the narrower dQ that is left: N d, as the peak of memory counts it."""
+    for name in ("flash1-backward", "flash2-backward"):
+        assert bound("mha-backward")["schedules"][name]["workspace"] == ["N*d"]
+
+
 def test_naive_is_less_than_flash1_between_two_lengths() -> None:
     """With 16 rows a tile, O, l and m cross at each visit: 4 N^2 + 4 N d < 5 N d + 4 N and more, from N = 17 to (d + 4)/4."""
     answer = derive("bound", "mha", "N=8192", "d=128", "Br=16", "--on", "h100-sxm", "--schedule", "flash1,naive")
