@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 
 import sympy as sp
 
+from derive.density import Density
 from derive.errors import DomainError
 from derive.extremes import down, least, most, up
 from derive.mask import Interval, Mask, Span, united
@@ -160,6 +161,56 @@ class Coverage:
         return self.rows.tile * self._over_rows(weight(I)) - missing * weight(self.rows.trips - 1)  # type: ignore[operator]
 
 
+@dataclass(frozen=True)
+class DensityCoverage(Coverage):
+    """Tiles kept by a density: products, where those of an interval are sums.
+
+    Attributes:
+        met_once: the share of row tiles, and of key tiles, that are met at all; ``None`` for the most that may be, all of them
+            or one for each tile pair.
+    """
+
+    met_once: sp.Expr | None = None
+
+    @property
+    def _share(self) -> sp.Expr:
+        assert isinstance(self.mask, Density)
+        return self.mask.share
+
+    @property
+    def tiles(self) -> sp.Expr:
+        """``s T_r T_c``."""
+        return self._share * self.rows.trips * self.keys.trips
+
+    @property
+    def key_rows(self) -> sp.Expr:
+        """``s T_r`` times all keys."""
+        return self._share * self.rows.trips * self.keys.extent
+
+    @property
+    def query_rows_met(self) -> sp.Expr:
+        """``s T_c`` times all rows."""
+        return self._share * self.keys.trips * self.rows.extent
+
+    @property
+    def query_rows(self) -> sp.Expr:
+        """The same: whether a row tile stays from one key tile to the next is left open."""
+        return self.query_rows_met
+
+    @property
+    def query_rows_once(self) -> sp.Expr:
+        """Rows in row tiles that meet any key tile, at most."""
+        return self.rows.extent * self._once(self.keys)
+
+    @property
+    def key_rows_once(self) -> sp.Expr:
+        """Keys in key tiles that meet any row tile, at most."""
+        return self.keys.extent * self._once(self.rows)
+
+    def _once(self, others: Loop) -> sp.Expr:
+        return least(self._share * others.trips, sp.Integer(1)) if self.met_once is None else self.met_once
+
+
 @lru_cache(maxsize=256)
 def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
     """The coverage of *mask* under *loops*, where both of its indices are tiled.
@@ -173,8 +224,8 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
     keys = next((x for x in loops if mask.column in {i.name for i in x.indices}), None)
     if rows is None or keys is None:
         return None
-    if (counted := mask.counted_under(rows, keys)) is not None:
-        return counted  # type: ignore[return-value]
+    if isinstance(mask, Density):
+        return DensityCoverage(mask, rows, keys)
     keys_outside = loops.index(keys) < loops.index(rows)
     if not rows.grid and not (keys_outside and mask.is_one_interval):
         raise DomainError(

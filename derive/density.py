@@ -12,11 +12,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.coverage import Coverage
 from derive.errors import DomainError
-from derive.extremes import least
 from derive.mask import Interval, Mask
-from derive.schedule import Loop
 
 
 @dataclass(frozen=True)
@@ -60,57 +57,3 @@ class Density(Mask):
     def starts_at_key_0(self) -> bool:
         """Not every query sees the first key."""
         return False
-
-    def counted_under(self, rows: object, keys: object) -> DensityCoverage:
-        """The tiles kept under a loop over rows and a loop over keys."""
-        return DensityCoverage(self, rows, keys)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class DensityCoverage(Coverage):
-    """Tiles kept by a density: products, where those of an interval are sums.
-
-    Attributes:
-        met_once: the share of row tiles, and of key tiles, that are met at all; ``None`` for the most that may be, all of them
-            or one for each tile pair.
-    """
-
-    met_once: sp.Expr | None = None
-
-    @property
-    def _share(self) -> sp.Expr:
-        assert isinstance(self.mask, Density)
-        return self.mask.share
-
-    @property
-    def tiles(self) -> sp.Expr:
-        """``s T_r T_c``."""
-        return self._share * self.rows.trips * self.keys.trips
-
-    @property
-    def key_rows(self) -> sp.Expr:
-        """``s T_r`` times all keys."""
-        return self._share * self.rows.trips * self.keys.extent
-
-    @property
-    def query_rows_met(self) -> sp.Expr:
-        """``s T_c`` times all rows."""
-        return self._share * self.keys.trips * self.rows.extent
-
-    @property
-    def query_rows(self) -> sp.Expr:
-        """The same: whether a row tile stays from one key tile to the next is left open."""
-        return self.query_rows_met
-
-    @property
-    def query_rows_once(self) -> sp.Expr:
-        """Rows in row tiles that meet any key tile, at most."""
-        return self.rows.extent * self._once(self.keys)
-
-    @property
-    def key_rows_once(self) -> sp.Expr:
-        """Keys in key tiles that meet any row tile, at most."""
-        return self.keys.extent * self._once(self.rows)
-
-    def _once(self, others: Loop) -> sp.Expr:
-        return least(self._share * others.trips, sp.Integer(1)) if self.met_once is None else self.met_once

@@ -86,11 +86,6 @@ class Mask:
         """Whether each query sees keys that stand together."""
         return not self.others and self.copies == 1 and self.since is None and self.until is None
 
-    def counted_under(self, rows: object, keys: object) -> object | None:
-        """The tiles that it leaves, where its kind counts them by itself and not from intervals."""
-        del rows, keys
-        return None
-
     @property
     def starts_at_key_0(self) -> bool:
         """Whether each query sees the keys from the first one on."""

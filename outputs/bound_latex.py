@@ -9,12 +9,12 @@ import sympy as sp
 
 from derive.growth.parameters import Condition
 from derive.symbols import MEANINGS
+from outputs.bound_text import constants
 from outputs.formula import latex, symbol_latex
 from outputs.notation import chain
 from outputs.paper.tex import escaped
 
 if TYPE_CHECKING:
-    from derive.growth import Lead
     from outputs.bounds import Bounds
 
 
@@ -59,24 +59,15 @@ def _certificates(answer: Bounds, name: str) -> list[str]:
     lines = [rf"\subsection*{{{escaped(name)}}}", r"\begin{itemize}"]
     for lead in found.leads:
         where = _chain(answer.beyond(lead.region))
-        lines.append(
-            rf"\item ${latex(lead.monomial)}$ leads {f'where ${where}$' if where else 'throughout'}{_constant(lead)}."
-        )
+        leads = rf"\item ${latex(lead.monomial)}$ leads {f'where ${where}$' if where else 'throughout'}"
+        numbered = constants(lead, lambda e: f"${latex(e)}$")
+        lines.append(f"{leads}, {numbered}." if numbered else f"{leads}.")
         for _, tiles in lead.tilings[:1]:
             if tiles:
                 chosen = ",\\; ".join(f"{latex(t)} = {latex(e)}" for t, e in tiles.items())
                 lines.append(f"  Reached by ${chosen}$.")
     lines.append(r"\end{itemize}")
     return lines
-
-
-def _constant(lead: Lead) -> str:
-    words = []
-    if lead.constant is not None:
-        words.append(f"${latex(lead.constant * lead.monomial)}$ at the best tiles")
-    if lead.published is not None:
-        words.append(f"${latex(lead.published * lead.monomial)}$ at the published ones")
-    return f", {', '.join(words)}" if words else ""
 
 
 def _best(answer: Bounds) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,8 @@ def _certificates(answer: Bounds, name: str) -> Section:
     for lead in found.leads:
         where = chain(answer.beyond(lead.region))
         head = f"{text(lead.monomial)} leads {'where ' + where if where else 'throughout'}"
-        lines.append(f"{head}{_constant(lead)}")
+        numbered = constants(lead)
+        lines.append(f"{head}; its constant: {numbered}" if numbered else head)
         if lead.weights:
             lines.append(f"  no tiles do better: {_mean(lead)} = {text(lead.monomial)} for all of them")
         for region, tiles in lead.tilings:
@@ -99,13 +100,10 @@ def _certificates(answer: Bounds, name: str) -> Section:
     return Section(f"{name}: {theta(found.monomials)}, why", lines)
 
 
-def _constant(lead: Lead) -> str:
-    words = []
-    if lead.constant is not None:
-        words.append(f"{text(lead.constant * lead.monomial)} at the best tiles")
-    if lead.published is not None:
-        words.append(f"{text(lead.published * lead.monomial)} at the published ones")
-    return f"; its constant: {', '.join(words)}" if words else ""
+def constants(lead: Lead, shown: Callable[[sp.Expr], str] = text) -> str:
+    """The leading term with its number: at the best tiles, and at a paper's."""
+    words = {"at the best tiles": lead.constant, "at the published ones": lead.published}
+    return ", ".join(f"{shown(c * lead.monomial)} {where}" for where, c in words.items() if c is not None)
 
 
 def _mean(lead: Lead) -> str:

@@ -11,8 +11,7 @@ from itertools import combinations
 import sympy as sp
 
 from derive.buffers import working_set
-from derive.coverage import coverage
-from derive.density import DensityCoverage
+from derive.coverage import DensityCoverage, coverage
 from derive.errors import DomainError
 from derive.growth.cone import Cone
 from derive.growth.constants import best_constant, constant_at

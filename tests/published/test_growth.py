@@ -126,7 +126,7 @@ def test_theorem_1_memory_beside_inputs_and_output(name: str, extra: list[str]) 
 
 
 def test_a_wider_sum_needs_room_of_its_own() -> None:
-    """dQ is added up in the accumulator's type beside the narrower dQ that is left: N d, as the peak of memory counts it."""
+    """DQ is added up in the accumulator's type beside the narrower dQ that is left: N d, as the peak of memory counts it."""
     for name in ("flash1-backward", "flash2-backward"):
         assert bound("mha-backward")["schedules"][name]["workspace"] == ["N*d"]
 
