@@ -53,6 +53,17 @@ class InfeasibleError(DeriveError):
     exit_code = 3
 
 
+def clipped(text: str, longest: int = 40) -> str:
+    """*text* as a message repeats it: the start of a long one."""
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def repeated(text: str) -> str:
+    """Typed *text* as a message may repeat it: short, on one line, printable."""
+    shown = clipped(text)
+    return shown if shown.isascii() and shown.isprintable() else ascii(shown)
+
+
 def nearest(
     kind: str, name: str, known: Iterable[str], command: str = "", *, list_all: bool = True
 ) -> UnknownNameError:
@@ -62,5 +73,4 @@ def nearest(
     close.sort(key=lambda found: sorted(found) != sorted(name.lower()))  # swapped letters are the likeliest slip
     hint = f"did you mean {close[0]}?" if close else (f"known: {', '.join(known)}." if list_all else "see the list")
     listing = f" (`{command}` lists them)" if command else ""
-    shown = name if len(name) <= 40 else name[:37] + "..."
-    return UnknownNameError(f"there is no {kind} {shown!a}; {hint}{listing}")
+    return UnknownNameError(f"there is no {kind} {clipped(name)!a}; {hint}{listing}")

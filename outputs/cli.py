@@ -310,12 +310,9 @@ def _columns() -> int:
 
 def _write(path: Path, content: str) -> None:
     """Write *content*, or say why not; an existing file is only replaced whole."""
-    partial = path.with_name(path.name + ".part")
-    try:
-        partial.write_text(content, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
+    from outputs.writing import write
+
+    write({path: content}, force=True)
     click.echo(f"wrote {path}", err=True)
 
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from xml.etree import ElementTree as Xml
 
-from derive.errors import DomainError
+from derive.errors import DomainError, clipped
 
 COMMANDS = frozenset(
     {r"\frac", r"\sqrt", r"\left", r"\right", r"\lceil", r"\rceil", r"\lfloor", r"\rfloor", r"\sum", r"\min", r"\max"}
@@ -160,4 +160,4 @@ def _put_word(element: Xml.Element, words: list[tuple[str, str]]) -> None:
 
 
 def _short(latex: str) -> str:
-    return ascii(latex if len(latex) <= 40 else latex[:37] + "...")
+    return ascii(clipped(latex))

@@ -15,7 +15,7 @@ import sympy as sp
 from sympy.logic.boolalg import Boolean
 
 from derive.choice import cases
-from derive.errors import BadValueError, nearest
+from derive.errors import BadValueError, nearest, repeated
 from derive.exact import Gcd
 from derive.extremes import down, up
 from derive.symbols import MEANINGS, N, dummy, symbol
@@ -59,7 +59,9 @@ def read(written: str, names: Mapping[str, sp.Symbol] | None = None) -> sp.Basic
         tree = ast.parse(source, mode="eval")
         return _Reading(meant, known).expression(tree.body, 0)
     except (SyntaxError, RecursionError, MemoryError, ValueError):
-        raise BadValueError(f"{_short(written)} is no formula; write for instance 2 N d b (1 + ceil(N/B_r))") from None
+        raise BadValueError(
+            f"{repeated(written)} is no formula; write for instance 2 N d b (1 + ceil(N/B_r))"
+        ) from None
 
 
 def _as_python(written: str) -> tuple[str, list[str]]:
@@ -240,7 +242,7 @@ def _is_condition(part: Any) -> bool:
 
 def _power(base: Any, exponent: Any) -> Any:
     if not exponent.is_Rational or abs(exponent.p) > LARGEST_POWER or exponent.q > LARGEST_POWER:
-        raise BadValueError(f"a power in a formula is a number up to {LARGEST_POWER}, not {_short(str(exponent))}")
+        raise BadValueError(f"a power in a formula is a number up to {LARGEST_POWER}, not {repeated(str(exponent))}")
     if base == 0 and exponent < 0:
         raise BadValueError("a formula divides by zero")
     if base.is_Rational and max(base.p.bit_length(), base.q.bit_length()) * abs(exponent.p) > _MOST_RESULT_BITS:
@@ -255,8 +257,3 @@ def _bounded(number: Any) -> Any:
         if part.is_Rational and max(int(part.p).bit_length(), int(part.q).bit_length()) > _MOST_RESULT_BITS:
             raise BadValueError(f"a number in a formula grows beyond {_MOST_RESULT_BITS} bits")
     return number
-
-
-def _short(written: str) -> str:
-    shown = written if len(written) <= 40 else written[:37] + "..."
-    return shown if shown.isascii() and shown.isprintable() else ascii(shown)

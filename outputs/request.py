@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from derive.dtype import DType, dtype
-from derive.errors import BadValueError, nearest
+from derive.errors import BadValueError, nearest, repeated
 from derive.masks import LIST_KEYS, MASK_KEYS, Pattern
 from derive.symbols import FRACTIONS, MAY_BE_ZERO, MEANINGS
 
@@ -100,15 +100,15 @@ def read_request(variant: Variant, words: Iterable[str]) -> Request:
     for word in words:
         key, equals, text = word.partition("=")
         if not equals or not key or not text:
-            raise BadValueError(f"{_shown(word)} is not KEY=VALUE; write for instance N=8192")
+            raise BadValueError(f"{repeated(word)} is not KEY=VALUE; write for instance N=8192")
         sets = _symbols_of(key, variant, has)
         for name in sets:
             if name in written:
                 raise BadValueError(
-                    f"{name} is given twice, by {written[name]} and by {_shown(word)}; "
+                    f"{name} is given twice, by {written[name]} and by {repeated(word)}; "
                     "N sets N_q and N_k, so give either N or Nq and Nk"
                 )
-            written[name] = _shown(word)
+            written[name] = repeated(word)
         if key in _GROUPS:
             types[key] = dtype(text)
         elif key == "mask":
@@ -161,13 +161,13 @@ def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Numbe
     if matched is None:
         raise BadValueError(_why_no_length(key, name, text, types))
     if len(matched[1]) > 30:
-        raise BadValueError(f"{key}={_shown(text)} is beyond 10^24, the largest size taken")
+        raise BadValueError(f"{key}={repeated(text)} is beyond 10^24, the largest size taken")
     number = int(matched[1]) * _MULTIPLES[matched[2] or ""]
     largest = LARGEST_WIDTH if name in _NARROW else LARGEST
     if number < (0 if name in MAY_BE_ZERO else 1):
-        raise BadValueError(f"{key}={_shown(text)}: {MEANINGS[name].says} must be at least 1")
+        raise BadValueError(f"{key}={repeated(text)}: {MEANINGS[name].says} must be at least 1")
     if number > largest:
-        raise BadValueError(f"{key}={_shown(text)}: {MEANINGS[name].says} beyond {largest} is no attention kernel's")
+        raise BadValueError(f"{key}={repeated(text)}: {MEANINGS[name].says} beyond {largest} is no attention kernel's")
     return number
 
 
@@ -179,7 +179,7 @@ def _share(key: str, name: str, text: str) -> Number:
         share = Fraction(text)
     if share is None or not 0 < share <= 1:
         raise BadValueError(
-            f"{key}={_shown(text)}: {MEANINGS[name].says} is more than 0 and at most 1, such as 0.1 or 1/8"
+            f"{key}={repeated(text)}: {MEANINGS[name].says} is more than 0 and at most 1, such as 0.1 or 1/8"
         )
     return share
 
@@ -194,17 +194,19 @@ def _why_no_length(key: str, name: str, text: str, types: Mapping[str, DType]) -
             return f"M={text}: M is counted in elements, not bytes; {text} of {types['dtype'].name} is M={int(size / width)}"
         return f"{key}={text}: {says} is a count and takes no unit; write {key}={found[1]} or such"
     if re.fullmatch(r"-\d+", text, re.ASCII):
-        return f"{key}={_shown(text)}: {says} must be at least {0 if name in MAY_BE_ZERO else 1}"
+        return f"{key}={repeated(text)}: {says} must be at least {0 if name in MAY_BE_ZERO else 1}"
     if re.fullmatch(r"-?\d*\.?\d+([eE][+-]?\d+)?", text, re.ASCII):
-        return f"{key}={_shown(text)}: {says} is a whole number written out, such as 8192, 8K or 8Ki"
-    return f"{key}={_shown(text)} is no number; {says} is a whole number such as 8192, 8K or 8Ki"
+        return f"{key}={repeated(text)}: {says} is a whole number written out, such as 8192, 8K or 8Ki"
+    return f"{key}={repeated(text)} is no number; {says} is a whole number such as 8192, 8K or 8Ki"
 
 
 def _parts(key: str, text: str) -> list[str]:
     """The parts of a list, none of them empty."""
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
-        raise BadValueError(f"{key}={_shown(text)}: a list of lengths with commas between, such as {key}=512,512,1024")
+        raise BadValueError(
+            f"{key}={repeated(text)}: a list of lengths with commas between, such as {key}=512,512,1024"
+        )
     return parts
 
 
@@ -216,7 +218,7 @@ def _check_packed(variant: Variant, pattern: Pattern, numbers: Mapping[str, Numb
         )
     for name in ("N_q", "N_k"):
         if numbers.get(name, pattern.length) != pattern.length:
-            lengths = _shown(",".join(map(str, pattern.numbers)))
+            lengths = repeated(",".join(map(str, pattern.numbers)))
             raise BadValueError(
                 f"the documents {lengths} are {pattern.length} tokens together, and {name} is {numbers[name]}; "
                 "leave N out, or give their sum"
@@ -231,10 +233,12 @@ def capacity(where: str, text: str) -> int:
     """
     found = _CAPACITY.fullmatch(text)
     if found is None:
-        raise BadValueError(f"{where}{_shown(text)}: a capacity takes a unit, such as 50MiB (binary) or 50MB (decimal)")
+        raise BadValueError(
+            f"{where}{repeated(text)}: a capacity takes a unit, such as 50MiB (binary) or 50MB (decimal)"
+        )
     size = Fraction(found[1]) * _BYTES[found[2]]
     if size < 1 or size > LARGEST or size.denominator != 1:
-        raise BadValueError(f"{where}{_shown(text)}: a capacity is a whole number of bytes, at least 1 B")
+        raise BadValueError(f"{where}{repeated(text)}: a capacity is a whole number of bytes, at least 1 B")
     return int(size)
 
 
@@ -246,9 +250,3 @@ def _check_divisors(request: Request) -> None:
                 f"{MEANINGS[divisor.name].key}={small} does not divide {MEANINGS[dividend.name].key}={large}; "
                 f"every {MEANINGS[divisor.name].says.split(' (')[0][:-1]} serves a whole group of query heads"
             )
-
-
-def _shown(text: str) -> str:
-    """*text* as it may be repeated in a message: short, on one line, printable."""
-    shown = text if len(text) <= 40 else text[:37] + "..."
-    return shown if shown.isascii() and shown.isprintable() else ascii(shown)

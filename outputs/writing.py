@@ -32,4 +32,4 @@ def write(contents: Mapping[Path, str], *, force: bool) -> None:
     except OSError as error:
         for left in partial.values():
             left.unlink(missing_ok=True)
-        raise BadValueError(f"{error.filename} cannot be written: {error.strerror}") from None
+        raise BadValueError(f"{path} cannot be written: {error.strerror}") from None

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from derive.errors import DomainError
+from derive.errors import DomainError, clipped
 from derive.growth.cone import Cone, Form, primitive
 from derive.growth.linear import Vector, minus
 from derive.symbols import is_fraction
@@ -95,8 +95,7 @@ def exponents_of(monomial: sp.Expr) -> dict[sp.Symbol, Fraction]:
 
 def shown(expression: sp.Basic) -> str:
     """*expression* as it may stand in a message: the start of a long one."""
-    text = str(expression)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return clipped(str(expression), _LONGEST)
 
 
 def split(term: sp.Expr) -> tuple[sp.Rational, dict[sp.Symbol, Fraction]]:

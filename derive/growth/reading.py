@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from derive.errors import BadValueError, nearest
+from derive.errors import BadValueError, clipped, nearest
 from derive.growth.parameters import Condition
 from derive.symbols import MEANINGS, N, symbol
 
@@ -34,8 +34,9 @@ def read_condition(text: str, names: Mapping[str, sp.Symbol] | None = None) -> l
     """
     parts = re.split(r"(<=|>=|<|>|=)", text[: _LONGEST + 1])
     if len(text) > _LONGEST or len(parts) < 3 or any(p in ("<", ">", "=") for p in parts[1::2]):
-        shown = text if len(text) <= 60 else text[:57] + "..."
-        raise BadValueError(f"{shown!a} is no regime; write monomials joined by <=, such as 'd <= M <= N*d'")
+        raise BadValueError(
+            f"{clipped(text, 60)!a} is no regime; write monomials joined by <=, such as 'd <= M <= N*d'"
+        )
     sides = [read_monomial(side, names) for side in parts[::2]]
     found = []
     for left, relation, right in zip(sides, parts[1::2], sides[1:], strict=False):
@@ -125,5 +126,6 @@ def _exponent(text: str, tokens: list[tuple[str, str]]) -> sp.Rational:
 
 
 def _refused(text: str) -> BadValueError:
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return BadValueError(f"{shown!a} is no monomial; write a product of powers, such as N^2 d/M or N**2*d/sqrt(M)")
+    return BadValueError(
+        f"{clipped(text, 60)!a} is no monomial; write a product of powers, such as N^2 d/M or N**2*d/sqrt(M)"
+    )
