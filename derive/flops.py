@@ -46,6 +46,7 @@ class Convention(Enum):
 
 _MAP_PIPE = {
     Map.COPY: None,
+    Map.VIEW: None,
     Map.MUL: Pipe.VECTOR,
     Map.ADD: Pipe.VECTOR,
     Map.SUB: Pipe.VECTOR,

@@ -58,8 +58,8 @@ def kernel_footprint_bytes(schedule: Schedule, kernel: Kernel, place: Place) -> 
 
 
 def tiled_kernels(schedule: Schedule) -> tuple[Kernel, ...]:
-    """Kernels with a tile size of their own to choose; an untiled operator's tiles are its library's affair."""
-    return tuple(k for k in schedule.kernels if any(loop.tile.free_symbols or loop.tile > 1 for loop in k.loops))
+    """Kernels with a loop nest of their own; the tiles of an operator without one are its library's affair."""
+    return tuple(k for k in schedule.kernels if k.loops)
 
 
 def footprint(schedule: Schedule) -> Cost | None:
@@ -97,9 +97,14 @@ def memory_peak(schedule: Schedule) -> Cost:
 def spilled(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
     """Partial sums of *kernel* that need room in memory: a loop that carries them stands inside one they are summed over.
 
-    One that is finished in place, as U_O is by O, has the room of its result, where that is as wide.
+    One that is finished in place, as U_O is by O, has the room of its result, where that is as wide. A state that leaves the
+    SM between two steps of a recurrence needs room too: that of one step.
     """
     found = []
+    for state, steps in schedule.states_of(kernel):
+        inside = kernel.loops[kernel.loops.index(steps) + 1 :]
+        if kernel.in_memory or any(x.carried_by(state) for x in inside):
+            found.append(state)
     for tensor in schedule.internals_of(kernel):
         reduced = schedule.graph.producers[tensor.name].reduced
         loops = kernel.sequential

@@ -29,6 +29,7 @@ from typing import NamedTuple
 from derive.einsum import Einsum, Tensor
 from derive.evaluate import intervals, sizes, whole
 from derive.mask import Mask
+from derive.replay_state import state_moves
 from derive.schedule import Kernel, Loop, Schedule
 
 Values = Mapping[str, int | Fraction]
@@ -165,6 +166,7 @@ class Nest:
         self.in_memory = {s.operand.name for s in self._sums if s.reads_first}
         summed = {s.operand.name for s in self._sums}
         self._outputs = [self._operand(t) for t in outputs if t.name not in summed]
+        self._states = [(self._operand(t), kernel.loops.index(loop)) for t, loop in schedule.states_of(kernel)]
 
     def _operand(self, tensor: Tensor) -> Operand:
         return Operand(tensor, self.loops, self._extents)
@@ -225,6 +227,12 @@ class Nest:
                 steps[first].append(Access(operand.name, tile, operand.elements(tile), True))
         for partial in self._sums:
             self._move_partial_sum(partial, cta, iterations, steps)
+        for operand, n in self._states:
+            moved = state_moves(
+                iterations, operand.tile_at, itemgetter(n), self.loops[n].trips - 1, in_memory=self.kernel.in_memory
+            )
+            for at, tile, is_read in moved:
+                steps[at].append(Access(operand.name, tile, operand.elements(tile), is_read))
         for operand in self._outputs:
             leaves = {tile: last for tile, _, last in operand.visits(iterations)}
             for tile in self._tiles_of(operand, cta):

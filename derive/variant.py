@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
+from derive.errors import BadValueError
 from derive.graph import Graph
+from derive.mask import Mask
 from derive.masks import MASKS, Pattern
 from derive.notation import cascade
-from derive.symbols import B, b, b_kv, b_p, b_s, d, d_v, h, h_k
+from derive.symbols import B, b, b_h, b_kv, b_p, b_s, d, d_v, h, h_k
 
 __all__ = ["MASKS", "Pattern", "Variant"]
 
@@ -31,6 +33,7 @@ class Variant:
         one_sequence: whether queries and keys come from one sequence, so that N stands for both lengths.
         direction: ``forward`` or ``backward``.
         schedules: those that are compared when none is named.
+        own_mask: the mask that it always has; a variant that sums over the keys by a recurrence takes no other.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Variant:
     one_sequence: bool = True
     direction: str = "forward"
     schedules: tuple[str, ...] = ("naive", "flash2")
+    own_mask: str | None = None
 
     def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """Its cascade under *mask*.
@@ -56,17 +60,38 @@ class Variant:
 
         Raises:
             UnknownNameError: no mask has this name.
+            BadValueError: it has a mask of its own, and *mask* is another one.
         """
         pattern = Pattern(mask) if isinstance(mask, str) else mask
+        if self.own_mask is not None:
+            if pattern.name not in ("full", self.own_mask):
+                raise self.refuses(pattern.name)
+            pattern = Pattern(self.own_mask)
         extents = {name: self._with_defaults(e, given) for name, e in self.extents.items()}
         return cascade(
             self.text,
             extents,
             outputs=self.outputs,
             width=b,
-            widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p},
-            mask=pattern.mask(extents["q"], extents["k"]),
+            widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p, "H": b_h},
+            mask=self._mask(pattern, extents),
         )
+
+    def _mask(self, pattern: Pattern, extents: Mapping[str, sp.Expr]) -> Mask | None:
+        mask = pattern.mask(extents["q"], extents.get("k", extents["q"]))
+        if mask is None or self.own_mask is None:
+            return mask
+        return replace(mask, says=f"{self.own_mask} by its recurrence: row q of a chunk sees keys 0..q of it")
+
+    def seen_by(self, mask: Mask | None) -> str:
+        """In words which keys a query sees under the *mask* that its graph has."""
+        if mask is not None:
+            return mask.says
+        return "no mask" if self.own_mask is None else f"{self.own_mask} by its recurrence"
+
+    def refuses(self, mask: str) -> BadValueError:
+        """The error of a *mask* given to a variant that has its own."""
+        return BadValueError(f"{self.name} is causal by its recurrence and takes no other mask; leave mask={mask} out")
 
     def named_schedules(self, text: str | None) -> tuple[str, ...]:
         """The names in *text*, separated by commas, each once; its own when there is no text."""

@@ -11,6 +11,7 @@ from derive.flops import Pipe
 from derive.graph import Graph
 from derive.mask import Mask
 from derive.passes import passes
+from outputs.best_sizes import best_sizes
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
 from outputs.notation import cases, put, text, tidy
@@ -41,7 +42,9 @@ def explain(answer: Explanation) -> list[Section]:
     if answer.machine is not None and all(a.is_numeric for a in answer.accounts):
         sections.append(_roofline(answer))
     sections.append(_why_legal(answer))
-    sections += [s for s in (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer)) if s]
+    sections += [
+        s for s in (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer), best_sizes(answer)) if s
+    ]
     sections += [s for s in (tile_constant(answer), if_causal(answer), if_decode(answer), profile(answer)) if s]
     sections.append(_readings(answer))
     return sections
@@ -102,7 +105,7 @@ def _question(answer: Explanation) -> Section:
     types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
     lines = [
         f"{request.variant.name}: {request.variant.says}",
-        f"{request.variant.direction}, {mask.says if mask else 'no mask'}, {request.operand.name}"
+        f"{request.variant.direction}, {request.variant.seen_by(mask)}, {request.operand.name}"
         f" (b = {significant(request.operand.width, 3)} B{', ' + types if types else ''})",
     ]
     if numbers or rest:

@@ -33,11 +33,11 @@ def applies(name: str, schedule: str) -> bool:
 PAIRS = tuple(pair for pair in product(variant_names(), schedule_names()) if applies(*pair))
 """Each variant with each schedule that fits it."""
 pairs = st.sampled_from(PAIRS)
-FORWARD = tuple(n for n in schedule_names() if plan(n).direction == "forward")
+FORWARD = tuple(n for n in schedule_names() if plan(n).direction == "forward" and ("mha", n) in PAIRS)
 ATTENTION = tuple(v for v in variant_names() if all((v, schedule) in PAIRS for schedule in FORWARD))
 variants = st.sampled_from(ATTENTION)
 schedules = st.sampled_from(FORWARD)
-"""Variants of attention, forward, and the schedules that fit all of them."""
+"""Variants of softmax attention, forward, and the schedules that fit all of them."""
 INTERVALS = tuple(p.name for p in patterns() if (mask := p.mask(N_q, N_k)) is None or mask.is_one_interval)
 """Masks whose keys stand together: every schedule counts the tiles they leave."""
 masks = st.sampled_from(tuple(dict.fromkeys(INTERVALS)))
@@ -72,4 +72,13 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
 def derivation(variant_name: str, schedule: str, mask: str, order: str = "head", sawtooth: bool = False) -> Derivation:
     """The derivation of a schedule for a variant, all symbols kept."""
     chosen = plan(schedule).ordered(order=order, sawtooth=sawtooth)
-    return chosen.derive(variant(variant_name).graph(mask))
+    found = variant(variant_name)
+    return chosen.derive(found.graph() if found.own_mask else found.graph(mask))
+
+
+def fitted(variant_name: str, numbers: dict[str, int]) -> dict[str, int]:
+    """*numbers* with each size that another must divide made a multiple of it, no larger than four times."""
+    found = dict(numbers)
+    for divisor, dividend in variant(variant_name).divides:
+        found[dividend.name] = found[divisor.name] * (1 + found[dividend.name] % 4)
+    return found

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 MODULES = (
     "mha", "gqa", "gqa_repeated", "mqa", "cross", "decode", "mha_backward", "gqa_backward", "mqa_backward", "matmul",
+    "linear_chunkwise", "linear_recurrent", "retention", "gla", "mlstm", "ssd", "delta",
 )  # fmt: skip
 """Files of this folder in reading order; a variant's name is its file's, with hyphens."""
 

@@ -26,9 +26,12 @@ Match = tuple[Kernel, tuple[Index, ...]]
 
 
 def parallel_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
-    """Indices that every Einsum of *kernel* carries in its result, outermost first."""
+    """Indices that every Einsum of *kernel* carries in its result and no recurrence runs along, outermost first."""
     nodes = schedule.nodes(kernel)
-    return tuple(i for i in nodes[-1].output.indices if all(i in e.output.indices for e in nodes))
+    in_order = {e.previous for e in nodes}
+    return tuple(
+        i for i in nodes[-1].output.indices if i.name not in in_order and all(i in e.output.indices for e in nodes)
+    )
 
 
 def launch_loop(index: str) -> Rule[Schedule]:

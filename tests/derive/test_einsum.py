@@ -51,7 +51,7 @@ def test_a_node_prints_as_mathematics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "arity"), [(m, 1 if m.value in ("copy", "neg", "exp", "log", "softmax") else 2) for m in Map]
+    ("operator", "arity"), [(m, 1 if m.value in ("copy", "view", "neg", "exp", "log", "softmax") else 2) for m in Map]
 )
 def test_an_operator_reads_one_or_two_tensors(operator: Map, arity: int) -> None:
     """Any other number is refused."""

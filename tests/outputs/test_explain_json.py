@@ -17,7 +17,7 @@ import sympy as sp
 from derive.attention import names as variant_names
 from derive.attention import variant as find_variant
 from derive.exact import Gcd
-from derive.symbols import h, h_k
+from derive.symbols import C_k, h, h_k
 from tests.outputs.command import derive
 from tests.strategies import PAIRS
 
@@ -42,8 +42,13 @@ def numbers_for(variant: str) -> tuple[str, ...]:
     """A small shape with tiles that divide nothing."""
     length = "Nk=300" if variant == "decode" else "N=300"
     has = find_variant(variant).symbols
-    heads = [f"{key}={size}" for key, symbol, size in (("h", h, 4), ("hk", h_k, 2)) if symbol in has]
+    heads = [f"{key}={size}" for key, symbol, size in (("h", h, 4), ("hk", h_k, 2), ("C", C_k, 60)) if symbol in has]
     return (length, "d=64", *heads)
+
+
+def masked(variant: str, mask: str) -> tuple[str, ...]:
+    """The word for a mask; none where the variant has its own."""
+    return (f"mask={mask}",) if find_variant(variant).own_mask is None else ()
 
 
 def test_the_schema_is_a_schema() -> None:
@@ -61,7 +66,7 @@ def test_the_schema_is_a_schema() -> None:
 
 PLAIN = ("full", "causal", "causal-tl")
 CATALOGUE = [
-    *product(variant_names(), PLAIN),
+    *((v, mask) for v, mask in product(variant_names(), PLAIN) if find_variant(v).own_mask in (None, mask)),
     ("mha", "window"),
     ("decode", "window"),
     ("mha", "chunk-tl"),
@@ -81,7 +86,9 @@ def test_every_answer_is_whole_and_agrees_with_itself(variant: str, mask: str) -
     for name in (
         schedules_of(variant) if mask in PLAIN else schedules_of(variant)[:2]
     ):  # SymPy takes seconds over flash1's sums
-        found = explain(variant, *numbers_for(variant), f"mask={mask}", *sizes, "--schedule", name, "--on", "h100-sxm")
+        found = explain(
+            variant, *numbers_for(variant), *masked(variant, mask), *sizes, "--schedule", name, "--on", "h100-sxm"
+        )
         VALIDATOR.validate(found)
         assert (found["variant"], found["machine"], found["mask"]) == (variant, "h100-sxm", mask)
         schedule = found["schedules"][name]
@@ -106,7 +113,7 @@ def test_schedules_side_by_side_say_each_its_own_tiles() -> None:
 @pytest.mark.parametrize(("variant", "mask"), CATALOGUE)
 def test_every_answer_without_numbers_has_forms_and_nulls(variant: str, mask: str) -> None:
     """With no number given, every variant, schedule and mask still has its closed forms, and every count is null."""
-    found = explain(variant, f"mask={mask}", "--schedule", ",".join(schedules_of(variant)))
+    found = explain(variant, *masked(variant, mask), "--schedule", ",".join(schedules_of(variant)))
     VALIDATOR.validate(found)
     assert found["machine"] is None
     for name, schedule in found["schedules"].items():
