@@ -100,11 +100,7 @@ def spilled(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
     One that is finished in place, as U_O is by O, has the room of its result, where that is as wide. A state that leaves the
     SM between two steps of a recurrence needs room too: that of one step.
     """
-    found = []
-    for state, steps in schedule.states_of(kernel):
-        inside = kernel.loops[kernel.loops.index(steps) + 1 :]
-        if kernel.in_memory or any(x.carried_by(state) for x in inside):
-            found.append(state)
+    found = list(schedule.moving_states_of(kernel))
     for tensor in schedule.internals_of(kernel):
         reduced = schedule.graph.producers[tensor.name].reduced
         loops = kernel.sequential

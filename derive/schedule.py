@@ -241,6 +241,14 @@ class Schedule:
         """The kernel that defines each tensor."""
         return {name: kernel for kernel in self.kernels for name in kernel.einsums}
 
+    def moving_states_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """States of one step that leave the SM: they live in memory, or a loop that cuts them stands inside the steps."""
+        return tuple(
+            state
+            for state, steps in self.states_of(kernel)
+            if kernel.in_memory or any(x.carried_by(state) for x in kernel.loops[kernel.loops.index(steps) + 1 :])
+        )
+
     def replace(self, old: tuple[Kernel, ...], new: Kernel) -> Schedule:
         """The schedule with *new* where the first of *old* stood."""
         first = self.kernels.index(old[0])

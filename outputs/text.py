@@ -200,7 +200,9 @@ def _roofline(answer: Explanation) -> Section:
         cells = ["?" if t is None else seconds(t) for t in known.values()]
         binds = _PIPES[a.bound] if a.bound else "?"
         table.add(a.name, *cells, binds, "?" if a.seconds is None else seconds(a.seconds))
-        if a.intensity is not None and a.ridge is not None:
+        if a.intensity == 0:
+            notes.append(f"{a.name}: no matrix product, so that its FLOP a byte say nothing; {binds} binds")
+        elif a.intensity is not None and a.ridge is not None:
             ratio = Fraction(a.intensity) / a.ridge
             side = (
                 f"{significant(ratio)}x past it: compute-bound against HBM"

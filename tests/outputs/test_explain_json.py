@@ -118,7 +118,8 @@ def test_every_answer_without_numbers_has_forms_and_nulls(variant: str, mask: st
     assert found["machine"] is None
     for name, schedule in found["schedules"].items():
         assert {moves["value"] for moves in schedule["bytes"].values()} == {None}, name
-        assert schedule["flops"]["matmul"]["value"] is None, name
+        matmul = schedule["flops"]["matmul"]
+        assert matmul["value"] is None or matmul == {"symbolic": "0", "value": 0}, name  # a rank-1 update is no product
         assert set(schedule["time"].values()) == {None}, name
 
 

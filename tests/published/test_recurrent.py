@@ -117,7 +117,7 @@ def test_the_time_of_mlstm_is_least_at_chunks_that_grow_with_the_root_of_d_and_o
             "explain", "mlstm", "N=8192", f"d={d_}", "--on", machine, "--schedule", "chunkwise-materialised"
         )
         assert answer.code == 0, answer.err
-        line = " ".join(answer.out.split("one after another is least at")[1].split("with I_m")[0].split())
+        line = " ".join(answer.out.split("one after another: least at")[1].split("with I_m")[0].split())
         return float(line.rpartition(",")[2])
 
     assert best(256, "h100-sxm") / best(64, "h100-sxm") == pytest.approx(2, rel=0.01)
