@@ -1,8 +1,8 @@
 r"""Elements that cross HBM once the cache between HBM and the SMs is modelled.
 
 Three kinds of re-reading are served by a cache: tiles that several CTAs read (``derive.sharing``), tiles that one CTA comes
-back to (FlashAttention-1's Q and partial O, a recurrence's state), and what an earlier kernel has just written (naive attention's scores, when
-they are small). Each becomes a hit while what is live together fits.
+back to (FlashAttention-1's Q and partial O, a recurrence's state), and what an earlier kernel has just written (naive
+attention's scores, when they are small). Each becomes a hit while what is live together fits.
 
 Assumptions: LRU replacement; the CTAs of a wave start and stop together; tensors read or written once stream past and do
 not displace others; written lines go back to HBM once. ``derive.lru`` replays exactly this, knowing none of these formulas.
