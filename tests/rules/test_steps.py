@@ -2,10 +2,13 @@
 
 import pytest
 import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from derive.errors import IllFormedError
 from derive.exact import value
 from derive.footprint import tile_size
+from derive.replay import walk
 from derive.rewrite import apply_once
 from derive.schedule import Loop, Schedule
 from derive.symbols import B_r
@@ -13,6 +16,7 @@ from derive.traffic import traffic
 from rules.schedule.examples import fused, loop, recurrence
 from rules.schedule.steps import ONE, ROWS
 from tests.rules.meaning import RAGGED, computes_its_graph
+from tests.strategies import shapes
 
 
 def test_a_state_that_stays_moves_nothing() -> None:
@@ -53,3 +57,27 @@ def test_steps_are_no_grid() -> None:
         IllFormedError, match="its recurrence runs along q in order, one sequential loop; got grid q by B_r"
     ):
         fused(graph, loop(graph, "q", grid=True))
+
+
+@settings(max_examples=40)
+@given(
+    order=st.permutations(["h", "q", "e", "d"]),
+    grid=st.booleans(),
+    in_memory=st.booleans(),
+    numbers=shapes(),
+    cuts=st.fixed_dictionaries({"h": st.integers(1, 3), "e": st.integers(1, 3), "d": st.integers(1, 3)}),
+)
+def test_a_state_moves_as_the_walker_sees_it_in_any_nest(
+    order: list[str], grid: bool, in_memory: bool, numbers: dict[str, int], cuts: dict[str, int]
+) -> None:
+    """Heads, columns and rows of the state outside or inside the steps, ragged; and the values are right in all of them."""
+    graph = recurrence()
+    loops = [loop(graph, "q") if n == "q" else Loop((graph.indices[n],), sp.Integer(cuts[n])) for n in order]
+    loops = [*([loop(graph, "b", grid=True)] if grid else []), *loops]
+    schedule = fused(graph, *loops)
+    (kernel,) = schedule.kernels
+    schedule = Schedule(graph, (kernel.with_(in_memory=in_memory),))
+    moved = traffic(schedule).by_tensor.get("H")
+    found = (0, 0) if moved is None else (value(moved.read, numbers), value(moved.write, numbers))
+    assert found == walk(schedule, numbers).moves["H"]
+    assert computes_its_graph(schedule, numbers)
