@@ -58,13 +58,18 @@ def kernel_footprint_bytes(schedule: Schedule, kernel: Kernel, place: Place) -> 
 
 
 def tiled_kernels(schedule: Schedule) -> tuple[Kernel, ...]:
-    """Kernels with a loop nest of their own; the tiles of an operator without one are its library's affair."""
+    """Kernels with a tile size of their own to choose; an untiled operator's tiles are its library's affair."""
+    return tuple(k for k in schedule.kernels if any(loop.tile.free_symbols or loop.tile > 1 for loop in k.loops))
+
+
+def nested_kernels(schedule: Schedule) -> tuple[Kernel, ...]:
+    """Kernels with a loop nest of their own, tiles to choose or not: what a CTA of theirs holds follows from it."""
     return tuple(k for k in schedule.kernels if k.loops)
 
 
 def footprint(schedule: Schedule) -> Cost | None:
-    """Shared-memory bytes of the largest CTA; ``None`` when no kernel is tiled."""
-    found = [kernel_footprint_bytes(schedule, k, Place.SHARED).amount for k in tiled_kernels(schedule)]
+    """Shared-memory bytes of the largest CTA; ``None`` when no kernel has a loop nest of its own."""
+    found = [kernel_footprint_bytes(schedule, k, Place.SHARED).amount for k in nested_kernels(schedule)]
     return Cost(reduce(most, found), Unit.BYTE) if found else None
 
 

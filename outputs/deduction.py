@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from derive.errors import InfeasibleError, UnboundError
 from derive.exact import Number, value
 from derive.flops import Convention
-from derive.footprint import Place, kernel_footprint_bytes, tiled_kernels
+from derive.footprint import Place, kernel_footprint_bytes, nested_kernels
 from derive.symbols import MEANINGS, symbol
 from outputs.account import Account
 from outputs.bisection import last_that_holds
@@ -105,7 +105,7 @@ def _needs(made: Account, values: Mapping[str, Number]) -> int | None:
     schedule = made.derivation.schedule
     try:
         found = [
-            value(kernel_footprint_bytes(schedule, k, Place.SHARED).amount, values) for k in tiled_kernels(schedule)
+            value(kernel_footprint_bytes(schedule, k, Place.SHARED).amount, values) for k in nested_kernels(schedule)
         ]
     except UnboundError:
         return None
