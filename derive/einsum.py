@@ -27,6 +27,14 @@ class Map(Enum):
     EXP = "exp"
     LOG = "log"
     """The natural logarithm; log 0 is -inf."""
+    TANH = "tanh"
+    SIGMOID = "sigmoid"
+    """1 / (1 + exp(-x))."""
+    POSITION = "position"
+    """The coordinate along the result's only index: generated where it is used, read from nowhere."""
+    KEEP = "keep"
+    """Dropout's mask for the rate p that it reads: 0 with probability p, else 1 / (1 - p). It is a function of a seed and the
+    coordinates alone, so it can be made again anywhere."""
     SOFTMAX = "softmax"
     """The whole softmax along the last index: opaque to every count until ``split-softmax`` opens it."""
     SOFTMAX_GRADIENT = "softmax_gradient"
@@ -36,7 +44,15 @@ class Map(Enum):
     @property
     def arity(self) -> int:
         """How many tensors it reads."""
-        return 1 if self in (Map.COPY, Map.VIEW, Map.NEG, Map.EXP, Map.LOG, Map.SOFTMAX) else 2
+        if self is Map.POSITION:
+            return 0
+        unary = (Map.COPY, Map.VIEW, Map.NEG, Map.EXP, Map.LOG, Map.TANH, Map.SIGMOID, Map.KEEP, Map.SOFTMAX)
+        return 1 if self in unary else 2
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether its result depends on where a point stands and on scalars, not on any tensor."""
+        return self in (Map.POSITION, Map.KEEP)
 
     @property
     def is_opaque(self) -> bool:
@@ -99,8 +115,8 @@ class Einsum:
 
     Raises:
         IllFormedError: an output index is bound neither by an input nor by the domain, the arity is wrong, an index is
-            reduced with no operator, only a sum could be rescaled, a view changes extents, or what stands one step behind is no
-            copy along an index of its own.
+            reduced with no operator, only a sum could be rescaled, the mask speaks of an index that it does not run over, a
+            view changes extents, or what stands one step behind is no copy along an index of its own.
     """
 
     output: Tensor
@@ -120,9 +136,13 @@ class Einsum:
             self._check_previous()
         bound = {i for t in self.inputs for i in t.indices}
         over = () if self.domain is None else (self.domain.row, self.domain.column)
+        free = self.map.is_generated or (self.map in (Map.COPY, Map.VIEW) and self.reduce is None)
+        if self.map.is_generated and bound:
+            raise IllFormedError(f"{self}: {self.map.value} reads scalars only; it has no use for a tensor")
+        if self.map is Map.POSITION and len(self.output.indices) != 1:
+            raise IllFormedError(f"{self}: a position is along one index, and {self.output} has another number of them")
         for index in self.output.indices:
-            repeats = self.map in (Map.COPY, Map.VIEW) and self.reduce is None
-            if index not in bound and index.name not in over and not repeats:
+            if index not in bound and index.name not in over and not free:
                 raise IllFormedError(
                     f"{self}: index {index.name} of the output is bound by no input; read it somewhere"
                 )
@@ -134,6 +154,10 @@ class Einsum:
             )
         if self.reduce is not None and not self.reduced:
             raise IllFormedError(f"{self}: {self.reduce.value} has no index to reduce; drop it")
+        if self.domain is not None and not {self.domain.row, self.domain.column} <= {i.name for i in self.space}:
+            raise IllFormedError(
+                f"{self}: its mask pairs {self.domain.row} with {self.domain.column}, and it does not run over both"
+            )
         if self.rescale is not None and self.reduce is not Reduce.SUM:
             raise IllFormedError(f"{self}: only a sum can be rescaled by a running maximum")
 

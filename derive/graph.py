@@ -127,9 +127,9 @@ class Graph:
         for index, first, last in found:
             run = self.einsums[first : last + 1]
             for e in run:
-                if index not in {i.name for i in e.output.indices}:
+                if index not in {i.name for i in e.output.indices} or e.map.is_generated:
                     raise IllFormedError(
-                        f"{e}: it stands inside a recurrence along {index} and does not carry {index}; move it out"
+                        f"{e}: it stands inside a recurrence along {index} and needs no step of it, or all; move it out"
                     )
             runs.append(Recurrence(index, run))
         return tuple(runs)

@@ -228,10 +228,8 @@ class Nest:
         for partial in self._sums:
             self._move_partial_sum(partial, cta, iterations, steps)
         for operand, n in self._states:
-            moved = state_moves(
-                iterations, operand.tile_at, itemgetter(n), self.loops[n].trips - 1, in_memory=self.kernel.in_memory
-            )
-            for at, tile, is_read in moved:
+            how = operand.tile_at, n, self.loops[n].trips, self.kernel.in_memory
+            for at, tile, is_read in state_moves(iterations, *how):
                 steps[at].append(Access(operand.name, tile, operand.elements(tile), is_read))
         for operand in self._outputs:
             leaves = {tile: last for tile, _, last in operand.visits(iterations)}
@@ -263,7 +261,10 @@ class Nest:
                     steps[-1].append(Access(operand.name, tile, operand.elements(tile), False))
 
     def points(self) -> dict[str, int]:
-        """Points that each Einsum executes in whole tiles; tiles that the mask empties only where it is masked."""
+        """Points that each Einsum executes in whole tiles; tiles that the mask empties only where it is masked.
+
+        What does not depend on a grid loop is executed by each CTA.
+        """
         found: dict[str, int] = {}
         tiles_run: dict[tuple[int, ...], int] = {}
         for e in self.nodes:
@@ -272,19 +273,21 @@ class Nest:
             looped = {i.name for n in relevant for i in self.loops[n].loop.indices}
             tile = prod(self.loops[n].tile for n in relevant)
             rest = prod(self._extents[name] for name in names - looped)
-            if self._pairs is None or e.domain is None:
-                runs = prod(self.loops[n].trips for n in relevant)
+            run = tuple(sorted({*relevant, *range(self._grid)}))
+            rows, keys = self._pairs[:2] if self._pairs is not None else (0, 0)
+            skips = e.domain is not None or (keys in relevant and rows not in relevant and rows < self._grid)
+            if self._pairs is None or not skips:
+                runs = prod(self.loops[n].trips for n in run)
             else:
-                if relevant not in tiles_run:
-                    tiles_run[relevant] = self._tiles_run(relevant)
-                runs = tiles_run[relevant]
+                if run not in tiles_run:
+                    tiles_run[run] = self._tiles_run(run)
+                runs = tiles_run[run]
             found[e.output.name] = runs * tile * rest
         return found
 
     def _tiles_run(self, relevant: tuple[int, ...]) -> int:
         """How many tiles the iterations that are run fall into, cut by the loops *relevant* alone."""
-        tile_at = _picked(relevant)
-        return len({tile for cta in self.ctas() for tile in map(tile_at, self.iterations(cta))})
+        return len({tile for cta in self.ctas() for tile in map(_picked(relevant), self.iterations(cta))})
 
 
 def is_partial_sum(kernel: Kernel, einsum: Einsum) -> bool:
@@ -338,8 +341,7 @@ def walk(schedule: Schedule, values: Values) -> Walk:
             held: dict[str, int] = {}
             for step in nest.steps(cta):
                 for name, _, elements, is_read in step:
-                    counted = read if is_read else written
-                    counted[name] += elements
+                    (read if is_read else written)[name] += elements
                     if name in inputs:
                         held[name] = elements
                 peak = max(peak, sum(held.values()))

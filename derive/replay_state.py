@@ -8,47 +8,34 @@ that could be read, and the one after the last is nobody's, unless the state liv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 Coordinates = tuple[int, ...]
-
-
-class StateMove(NamedTuple):
-    """One tile of a state that crosses the boundary of an SM at an iteration."""
-
-    iteration: int
-    tile: Coordinates
-    is_read: bool
 
 
 def state_moves(
     iterations: list[Coordinates],
     tile_at: Callable[[Coordinates], Coordinates],
-    step_at: Callable[[Coordinates], int],
-    last_step: int,
-    *,
+    loop: int,
+    trips: int,
     in_memory: bool,
-) -> Iterator[StateMove]:
-    """What moves of a state over the *iterations* of one CTA, in order.
+) -> Iterator[tuple[int, Coordinates, bool]]:
+    """What moves of a state over the *iterations* of one CTA: at which of them, which tile, and whether it is read.
 
     Args:
         iterations: the innermost iterations that are run.
         tile_at: the tile of the state that an iteration needs.
-        step_at: the trip of the recurrence's loop that it belongs to.
-        last_step: the number of the last trip.
+        loop: the position of the recurrence's loop.
+        trips: its trips.
         in_memory: whether the state lives in memory throughout.
     """
-    runs: list[tuple[Coordinates, int, int]] = []
+    visits: list[tuple[int, int]] = []
+    held: tuple[Coordinates, int] | None = None
     for number, at in enumerate(iterations):
-        new = not runs or tile_at(iterations[number - 1]) != tile_at(at)
-        new = new or (in_memory and step_at(iterations[number - 1]) != step_at(at))
-        if new:
-            runs.append((tile_at(at), number, number))
-        else:
-            tile, first, _ = runs[-1]
-            runs[-1] = (tile, first, number)
-    for tile, first, last in runs:
-        if in_memory or step_at(iterations[first]) > 0:
-            yield StateMove(first, tile, True)
-        if in_memory or step_at(iterations[last]) < last_step:
-            yield StateMove(last, tile, False)
+        here = tile_at(at), at[loop] if in_memory else 0
+        visits[-1:] = [(visits[-1][0], number)] if here == held else [*visits[-1:], (number, number)]
+        held = here
+    for first, last in visits:
+        if in_memory or iterations[first][loop] > 0:
+            yield first, tile_at(iterations[first]), True
+        if in_memory or iterations[last][loop] < trips - 1:
+            yield last, tile_at(iterations[last]), False

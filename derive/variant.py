@@ -12,7 +12,7 @@ from derive.graph import Graph
 from derive.mask import Mask
 from derive.masks import MASKS, Pattern
 from derive.notation import cascade
-from derive.symbols import B, b, b_h, b_kv, b_p, b_s, d, d_v, h, h_k
+from derive.symbols import B, b, b_kv, b_p, b_s, d, d_v, h, h_k
 
 __all__ = ["MASKS", "Pattern", "Variant"]
 
@@ -33,6 +33,8 @@ class Variant:
         one_sequence: whether queries and keys come from one sequence, so that N stands for both lengths.
         direction: ``forward`` or ``backward``.
         schedules: those that are compared when none is named.
+        constants: inputs that no gradient is asked for, such as the slopes of ALiBi.
+        widths: bytes an element of tensors whose width is not the operands'.
         own_mask: the mask that it always has; a variant that sums over the keys by a recurrence takes no other.
     """
 
@@ -49,6 +51,8 @@ class Variant:
     one_sequence: bool = True
     direction: str = "forward"
     schedules: tuple[str, ...] = ("naive", "flash2")
+    constants: tuple[str, ...] = ()
+    widths: Mapping[str, sp.Expr] = field(default_factory=dict)
     own_mask: str | None = None
 
     def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
@@ -73,7 +77,7 @@ class Variant:
             extents,
             outputs=self.outputs,
             width=b,
-            widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p, "H": b_h},
+            widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p, **self.widths},
             mask=self._mask(pattern, extents),
         )
 

@@ -19,7 +19,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from derive.attention import variant as find_variant
-from derive.errors import BadValueError, DomainError
+from derive.errors import BadValueError, DomainError, PreconditionError
 from derive.exact import value
 from derive.masks import patterns
 from outputs.comparisons import COMPARISONS, ClosedForms, Configuration, Finding, Mismatch, Trial
@@ -192,6 +192,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
     variant: Variant = request.variant
     fixed = {name: int(number) for name, number in request.numbers.items()}
     packed = _DOCUMENTS if _packs(variant) else ()
+    others = sorted({s.name for s in variant.symbols} - {"N_q", "N_k", "d", "d_v", "h_k", "h", "B"})
     if request.mask != "full" or variant.own_mask is not None:
         masks: Any = st.just(request.pattern)
     else:
@@ -204,6 +205,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
 
         kv_heads = size("h_k", 3)
         numbers = {
+            **{name: size(name, 4) for name in others},
             "N_q": size("N_q", 32),
             "N_k": size("N_k", 32),
             "d": size("d", 4),
@@ -223,14 +225,13 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
             numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
         numbers |= {name: size(name, 12) for name in sorted(pattern.sizes)}
         for divisor, dividend in ((a.name, b.name) for a, b in variant.divides):
-            if divisor not in numbers and dividend in fixed:
-                numbers[divisor] = fixed.get(divisor) or draw(
-                    st.sampled_from(_divisors(fixed[dividend])), label=divisor
-                )
-            elif divisor not in numbers:
-                numbers[divisor] = size(divisor, 8)
+            if numbers[dividend] % numbers[divisor] == 0:
+                continue
+            if dividend in fixed:
+                numbers[divisor] = draw(st.sampled_from(_divisors(fixed[dividend])), label=divisor)
+            else:
                 numbers[dividend] = numbers[divisor] * draw(st.integers(1, 6), label=f"{dividend}/{divisor}")
-        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"])
+        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"] + sum(numbers[name] for name in others))
         return Configuration(
             numbers=numbers,
             widths=request.widths,
@@ -252,7 +253,7 @@ def _is_counted(variant: str, schedules: tuple[str, ...], pattern: Pattern) -> b
     """Whether every schedule has closed forms under a mask; where one has none, ``derive explain`` says so."""
     try:
         return all(_forms(variant, name, pattern, "head", False, False).traffic is not None for name in schedules)
-    except DomainError:
+    except (DomainError, PreconditionError):
         return False
 
 

@@ -1,6 +1,6 @@
 """The gated delta rule, token by token: the state forgets a little, then corrects what it says about the key."""
 
-from derive.symbols import B, N_q, d, d_v, h
+from derive.symbols import B, N_q, b_h, d, d_v, h
 from derive.variant import Variant
 
 VARIANT = Variant(
@@ -19,5 +19,6 @@ VARIANT = Variant(
     extents={"b": B, "h": h, "q": N_q, "d": d, "e": d_v},
     reference="Yang et al. 2024, Gated DeltaNet, arXiv:2412.06464, equation 10",
     own_mask="causal",
+    widths={"H": b_h},
     schedules=("recurrent", "chunkwise"),
 )

@@ -1,6 +1,6 @@
 """Gated linear attention in chunks: each channel of the state has a decay of its own at each token, exp(f)."""
 
-from derive.symbols import B, C_k, N_q, d, d_v, h
+from derive.symbols import B, C_k, N_q, b_h, d, d_v, h
 from derive.variant import Variant
 
 VARIANT = Variant(
@@ -33,5 +33,6 @@ VARIANT = Variant(
     divides=((C_k, N_q),),
     reference="Yang et al. 2023, arXiv:2312.06635, equations 4 to 7",
     own_mask="causal",
+    widths={"H": b_h},
     schedules=("chunkwise", "chunkwise-materialised"),
 )

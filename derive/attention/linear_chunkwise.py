@@ -1,6 +1,6 @@
 """Linear attention in chunks of C: inside a chunk as attention without a softmax, between chunks by a state."""
 
-from derive.symbols import B, C_k, N_q, d, d_v, h
+from derive.symbols import B, C_k, N_q, b_h, d, d_v, h
 from derive.variant import Variant
 
 VARIANT = Variant(
@@ -19,5 +19,6 @@ VARIANT = Variant(
     divides=((C_k, N_q),),
     reference="Katharopoulos et al. 2020, arXiv:2006.16236; in chunks: Yang et al. 2023, arXiv:2312.06635, section 2.2",
     own_mask="causal",
+    widths={"H": b_h},
     schedules=("chunkwise", "chunkwise-materialised"),
 )

@@ -1,6 +1,6 @@
 """Linear attention token by token: the state takes in a key and a value, and is asked by the query."""
 
-from derive.symbols import B, N_q, d, d_v, h
+from derive.symbols import B, N_q, b_h, d, d_v, h
 from derive.variant import Variant
 
 VARIANT = Variant(
@@ -15,5 +15,6 @@ VARIANT = Variant(
     extents={"b": B, "h": h, "q": N_q, "d": d, "e": d_v},
     reference="Katharopoulos et al. 2020, arXiv:2006.16236, section 3.4",
     own_mask="causal",
+    widths={"H": b_h},
     schedules=("recurrent", "chunkwise"),
 )

@@ -1,6 +1,6 @@
 """mLSTM with sigmoid gates in chunks: f and i are the logs of the forget and the input gate, one of each a head and token."""
 
-from derive.symbols import B, C_k, N_q, d, d_v, h
+from derive.symbols import B, C_k, N_q, b_h, d, d_v, h
 from derive.variant import Variant
 
 VARIANT = Variant(
@@ -35,5 +35,6 @@ VARIANT = Variant(
     divides=((C_k, N_q),),
     reference="Beck et al. 2025, TFLA, arXiv:2503.14376; counts: NX-AI/mlstm_kernels, roofline_analysis",
     own_mask="causal",
+    widths={"H": b_h},
     schedules=("chunkwise", "chunkwise-materialised"),
 )

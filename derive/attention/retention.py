@@ -1,6 +1,6 @@
 """Retention (RetNet) in chunks: one fixed decay a head, as the tensors D, row and key decays that the paper names."""
 
-from derive.symbols import B, C_k, N_q, d, d_v, h
+from derive.symbols import B, C_k, N_q, b_h, d, d_v, h
 from derive.variant import Variant
 
 VARIANT = Variant(
@@ -23,5 +23,6 @@ VARIANT = Variant(
     divides=((C_k, N_q),),
     reference="Sun et al. 2023, RetNet, arXiv:2307.08621, equation 7",
     own_mask="causal",
+    widths={"H": b_h},
     schedules=("chunkwise", "chunkwise-materialised"),
 )

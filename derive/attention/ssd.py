@@ -1,6 +1,6 @@
 """Mamba-2's state-space duality in chunks: Q, K, V are its C, B and X; f is the log of the decay, one a head and token."""
 
-from derive.symbols import B, C_k, N_q, d, d_v, h
+from derive.symbols import B, C_k, N_q, b_h, d, d_v, h
 from derive.variant import Variant
 
 VARIANT = Variant(
@@ -33,5 +33,6 @@ VARIANT = Variant(
     divides=((C_k, N_q),),
     reference="Dao & Gu 2024, arXiv:2405.21060, section 6",
     own_mask="causal",
+    widths={"H": b_h},
     schedules=("chunkwise", "chunkwise-materialised"),
 )

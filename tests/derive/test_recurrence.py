@@ -101,7 +101,7 @@ def test_op_by_op_a_recurrence_is_one_operator() -> None:
         ("Y[q] = exp(J[q])\nH[q] = previous[q] J[q]\nJ[q] = H[q] + x[q]", "J is read before it is defined"),
         (
             "H[q,d] = previous[q] J[q,d]\nl[d] = sum[q] H[q,d]\nJ[q,d] = H[q,d] + l[d]",
-            "and does not carry q; move it out",
+            "needs no step of it, or all; move it out",
         ),
         (
             "H[q,k] = previous[q] J[q,k]\nG[q,k] = previous[k] L[q,k]\nJ[q,k] = H[q,k] + x[q,k]\nL[q,k] = G[q,k] + x[q,k]",

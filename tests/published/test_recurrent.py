@@ -281,7 +281,7 @@ def test_chunks_of_one_token_are_the_recurrence() -> None:
         (("mlstm", "mask=causal"), "mlstm is causal by its recurrence and takes no other mask; leave mask=causal out"),
         (("delta", "mask=full"), "delta is causal by its recurrence and takes no other mask; leave mask=full out"),
         (("gla", "N=8192", "C=100"), "C=100 does not divide N=8192; give a divisor of it for the keys of a chunk"),
-        (("ssd", "--schedule", "flash2"), "split-softmax does not apply"),
+        (("delta", "--schedule", "flash2"), "does not apply"),
         (("delta", "--schedule", "chunkwise-materialised"), "split-at-states does not apply"),
         (("mha", "--schedule", "chunkwise"), "nothing here has its shape"),
     ],
