@@ -177,7 +177,7 @@ def _decayed(gate: str = "", write: str = "") -> Step:
 
 def _delta(state: Array, at: dict[str, Array], token: int) -> tuple[Array, Array]:
     """S_t = S_{t-1} (a (I - beta k k^T)) + beta v k^T, transposed (arXiv:2412.06464, equation 10)."""
-    k, v, a, beta = at["K"][token], at["V"][token], at["a"][token], at["beta"][token]
+    k, v, a, beta = at["K"][token], at["V"][token], at["alpha"][token], at["beta"][token]
     state = a * (np.eye(len(k)) - beta * np.outer(k, k)) @ state + beta * np.outer(k, v)
     return state, at["Q"][token] @ state
 
@@ -200,7 +200,7 @@ def inputs(name: str, numbers: dict[str, int]) -> dict[str, Array]:
     for gate in ("f", "i"):
         if gate in drawn:
             drawn[gate] = -np.abs(drawn[gate]) / 4
-    for gate in ("a", "beta"):
+    for gate in ("alpha", "beta"):
         if gate in drawn:
             drawn[gate] = 1 / (1 + np.exp(-drawn[gate]))
     if name == "retention":
@@ -217,7 +217,7 @@ def reference(name: str, numbers: dict[str, int], given: dict[str, Array]) -> Ar
     rows = []
     for sequence in range(numbers["B"]):
         for head in range(numbers["h"]):
-            own = {n: a[sequence, head] for n, a in given.items() if n in ("Q", "K", "V", "f", "i", "a", "beta")}
+            own = {n: a[sequence, head] for n, a in given.items() if n in ("Q", "K", "V", "f", "i", "alpha", "beta")}
             own = {n: a.reshape(tokens, *a.shape[2:]) if by_chunk else a for n, a in own.items()}
             state = np.zeros((numbers["d"], numbers["d_v"]))
             for token in range(tokens):
