@@ -50,7 +50,7 @@ def in_steps(size: sp.Expr, says: str) -> Rule[Schedule]:
 
     return Rule(
         name="run-in-steps",
-        claim=f"the recurrence runs {says} after another, its state kept from one to the next",
+        claim=f"the recurrence runs {says} at a time, in order, its state kept in between",
         reference="arXiv:2312.06635, algorithm 1; arXiv:2405.21060, section 6",
         shape=shape,
         preconditions=(

@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 
 from derive.denote import denote, equal, equation
+from derive.differentiate import differentiate
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import IllFormedError
 from derive.evaluate import evaluate
@@ -188,3 +189,10 @@ def test_a_sum_may_not_be_over_what_the_mask_lacks() -> None:
     """An output index needs an input or the mask."""
     with pytest.raises(IllFormedError, match="index q of the output is bound by no input"):
         Einsum(Tensor("A", (Index("q", N_q),), b), (Tensor("f", (Index("k", N_q),), b),), Map.COPY, Reduce.SUM)
+
+
+@pytest.mark.parametrize("text", [SUM, "J[k] = view(x[q])"])
+def test_what_runs_in_order_has_no_derivative_yet(text: str) -> None:
+    """Its gradient would run from the last step to the first; it is refused, not got wrong."""
+    with pytest.raises(IllFormedError, match="a recurrence, or a view, has no derivative here"):
+        differentiate(graph(text, "J"))
