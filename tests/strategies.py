@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
+from hypothesis import reject
 from hypothesis import strategies as st
 
 from derive.attention import names as variant_names
@@ -83,6 +84,9 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
 
 @lru_cache(maxsize=512)
 def derivation(variant_name: str, schedule: str, mask: str, order: str = "head", sawtooth: bool = False) -> Derivation:
-    """The derivation of a schedule for a variant, all symbols kept."""
+    """The derivation of a schedule for a variant, all symbols kept; an example is rejected whose mask forbids it."""
     chosen = plan(schedule).ordered(order=order, sawtooth=sawtooth)
-    return chosen.derive(variant(variant_name).graph(mask))
+    try:
+        return chosen.derive(variant(variant_name).graph(mask))
+    except PreconditionError:
+        reject()
