@@ -31,6 +31,7 @@ _SIGNS = {
 _KINDS = {
     "input": "read from HBM",
     "chip": "made on chip and never in HBM",
+    "spilled": "made on chip, leaves the SM between tiles and comes back",
     "output": "made on chip and written to HBM",
 }
 
@@ -71,13 +72,12 @@ def legend() -> Markup:
 def _kernel(account: Account, schedule: Schedule, kernel: Kernel, n: int) -> Markup:
     tiled = kernel in tiled_kernels(schedule)
     held = tiles_by_place(schedule, kernel)
-    outputs = {t.name for t in schedule.outputs_of(kernel)}
     boxes: dict[str, Box] = {}
     for tensor in held[Place.SHARED]:
         boxes[tensor.name] = Box((_tensor(tensor), *_tile(kernel, tensor, tiled)), "input")
     edges = []
     for e in schedule.nodes(kernel):
-        kind = "output" if e.output.name in outputs else "chip"
+        kind = lives(account, kernel, e.output.name)
         boxes[e.output.name] = Box((_tensor(e.output), operation(e), *_tile(kernel, e.output, tiled)), kind)
         edges += [(t.name, e.output.name) for t in e.inputs if t.name in boxes]
     svg = layered(f"kernel-{account.name}-{n}", f"{account.name}, kernel {n}", boxes, edges)
@@ -93,6 +93,17 @@ def _kernel(account: Account, schedule: Schedule, kernel: Kernel, n: int) -> Mar
     if kernel.residency is not None and kernel.residency.tensors:
         notes.append(element("p", f"modelled in the L2: {', '.join(kernel.residency.tensors)}", class_="why"))
     return element("figure", element("figcaption", words), *notes, svg, class_="kernel")
+
+
+def lives(account: Account, kernel: Kernel, name: str) -> str:
+    """Where a tensor lives for *kernel*: one of the kinds of the legend."""
+    schedule = account.derivation.schedule
+    if name not in kernel.einsums:
+        return "input"
+    if name in {t.name for t in schedule.outputs_of(kernel)}:
+        return "output"
+    moved = account.sm.by_tensor.get(name)
+    return "chip" if moved is None or moved.read + moved.write == 0 else "spilled"
 
 
 def _tensor(tensor: Tensor) -> str:

@@ -24,6 +24,7 @@ from hardware import load
 from outputs.as_json import as_json
 from outputs.explanation import Explanation
 from outputs.pictures.start import start
+from outputs.report.dataflow import lives
 from outputs.report.document import report
 from outputs.report.page import FORMATS, Page
 from outputs.request import read_request
@@ -244,6 +245,24 @@ def test_the_same_question_gives_the_same_bytes() -> None:
     environment = {"PYTHONHASHSEED": "77", "PATH": ""}
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
     assert ran.stdout.split() == [hashlib.sha256(page(q).encode()).hexdigest() for q in asked]
+
+
+def test_each_tensor_is_drawn_where_it_lives() -> None:
+    """What is never moved is drawn on chip, and nothing else is: partial sums that visit memory are told apart."""
+    for name in ("open", "backward", "causal"):
+        for account in explanation(name).accounts:
+            schedule = account.derivation.schedule
+            drawn = {
+                (kernel.name, t.name): lives(account, kernel, t.name)
+                for kernel in schedule.kernels
+                for t in schedule.tensors_of(kernel)
+            }
+            moved = {t for t, m in account.sm.by_tensor.items() if m.read + m.write != 0}
+            assert {t for (_, t), kind in drawn.items() if kind != "chip"} == moved
+            assert {t for (_, t), kind in drawn.items() if kind == "output"} >= set(schedule.graph.outputs)
+    flash1 = next(a for a in explanation("open").accounts)
+    (kernel,) = flash1.derivation.schedule.kernels
+    assert {lives(flash1, kernel, t) for t in ("m", "l", "U_O")} == {"spilled"}
 
 
 def test_names_cannot_become_markup() -> None:
