@@ -31,11 +31,13 @@ class Series:
         schedule: its name.
         count: ``compulsory``, ``sm`` or ``dram``.
         points: (length, bytes), as far as they are known.
+        longest: no point is beyond this length.
     """
 
     schedule: str
     count: str
     points: tuple[tuple[int, Number], ...]
+    longest: int
 
 
 @dataclass(frozen=True)
@@ -68,18 +70,23 @@ def by_length(start: Start) -> ByLength | None:
         at = start.values(account)
         for count in COUNTS:
             amount = put(counts(account)[count].total.amount, answer.shown)
-            series.append(Series(account.name, count, _points(amount, symbol.name, at, lengths)))
+            longest = _longest(amount)
+            points = _points(amount, symbol.name, at, [n for n in lengths if n <= longest])
+            series.append(Series(account.name, count, points, longest))
     return ByLength(symbol.name, tuple(series), {a.name: limits[a.name] for a in answer.accounts if a.name in limits})
 
 
-def _points(amount: sp.Expr, symbol: str, at: dict[str, Number], lengths: list[int]) -> tuple[tuple[int, Number], ...]:
+def _longest(amount: sp.Expr) -> int:
+    """Where the line of *amount* ends."""
     sums = amount.atoms(sp.Sum)
-    nested = any(total.args[0].has(sp.Sum) for total in sums)
-    longest = _LONGEST_NESTED if nested else _LONGEST_SUMMED if sums else lengths[-1]
+    if any(total.args[0].has(sp.Sum) for total in sums):
+        return _LONGEST_NESTED
+    return _LONGEST_SUMMED if sums else LENGTHS[-1]
+
+
+def _points(amount: sp.Expr, symbol: str, at: dict[str, Number], lengths: list[int]) -> tuple[tuple[int, Number], ...]:
     found = []
     for length in lengths:
-        if length > longest:
-            break
         try:
             found.append((length, value(amount, {**at, symbol: length})))
         except DomainError:  # a sum too long to be added up

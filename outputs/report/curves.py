@@ -209,6 +209,7 @@ def data(lengths: ByLength | None, roof: Roof | None) -> dict[str, object]:
         found["lengths"] = {
             "symbol": lengths.symbol,
             "at": [str(n) for n in LENGTHS],
+            "longest": {f"{s.schedule}|{s.count}": str(s.longest) for s in lengths.series},
             "x": axes[0].as_data,
             "y": axes[1].as_data,
             "middle": (LEFT + RIGHT) / 2,

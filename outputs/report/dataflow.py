@@ -31,7 +31,7 @@ _SIGNS = {
 _KINDS = {
     "input": "read from HBM",
     "chip": "made on chip and never in HBM",
-    "spilled": "made on chip, leaves the SM between tiles and comes back",
+    "spilled": "made on chip, visits memory between tiles",
     "output": "made on chip and written to HBM",
 }
 

@@ -87,21 +87,26 @@ function threshold(schedule) {
 }
 function text(element, words) { if (element.textContent !== words) element.textContent = words; }
 
+// An amount, or null where it is not computed here; why not is said once, in the status.
+let reason = "";
+function tried(of) {
+  try { return amount(of); } catch (error) { reason = error.message; return null; }
+}
 function numbers() {
   for (const element of all("[data-of]")) {
-    const exact = amount(element.dataset.of);
-    text(element, formats[element.dataset.as](exact));
-    if (element.hasAttribute("value")) element.setAttribute("value", write(exact));
+    const exact = tried(element.dataset.of);
+    text(element, exact === null ? "not computed" : formats[element.dataset.as](exact));
+    if (element.localName === "data") element.setAttribute("value", exact === null ? "" : write(exact));
   }
   for (const element of all("[data-verdict]")) {
-    const name = element.dataset.verdict;
-    text(element, atMost(read(data.ridge[name]), amount(`${name}|intensity`)) ? "compute-bound" : "bandwidth-bound");
+    const name = element.dataset.verdict, found = tried(`${name}|intensity`);
+    text(element, found === null ? "not computed" : atMost(read(data.ridge[name]), found) ? "compute-bound" : "bandwidth-bound");
   }
   for (const element of all("[data-fits]"))
     text(element, atMost(amount(`${element.dataset.fits}|footprint`), read(data.room)) ? "fits" : "does not fit");
 }
 function drawBars() {
-  const bars = all("[data-bar]").map(element => [element, float(amount(element.dataset.bar))]);
+  const bars = all("[data-bar]").map(element => [element, float(tried(element.dataset.bar) ?? 0n)]);
   const largest = Math.max(1e-9, ...bars.map(([, n]) => n));
   for (const [element, n] of bars) {
     const length = Math.round(100 * data.bars.longest * n / largest) / 100;
@@ -112,17 +117,22 @@ function drawBars() {
 function drawRoof() {
   for (const element of all("[data-dot]")) {
     const [schedule, across, up] = element.dataset.dot.split("|");
-    const x = place(data.roof.x, float(amount(`${schedule}|${across}`))), y = place(data.roof.y, float(amount(`${schedule}|${up}`)));
-    element.setAttribute("transform", `translate(${x} ${y})`);
+    const found = [tried(`${schedule}|${across}`), tried(`${schedule}|${up}`)];
+    element.setAttribute("visibility", found.includes(null) ? "hidden" : "visible");
+    if (found.includes(null)) continue;
+    element.setAttribute("transform", `translate(${place(data.roof.x, float(found[0]))} ${place(data.roof.y, float(found[1]))})`);
   }
 }
 function drawLengths() {
-  const {symbol, at, x, y, middle} = data.lengths;
+  const {symbol, at, longest, x, y, middle} = data.lengths;
   const limits = Object.fromEntries(Object.keys(data.thresholds).map(name => [name, threshold(name)]));
   const low = BigInt(at[0]), high = BigInt(at.at(-1));
   const extra = Object.values(limits).filter(n => n !== null && n >= low && n < high).flatMap(n => [n, n + 1n]);
   const lengths = [...at.map(BigInt), ...extra].sort((a, b) => a < b ? -1 : 1);
-  const known = (of, n) => { try { return float(amount(of, {[symbol]: n})); } catch { return null; } };
+  const known = (of, n) => {
+    if (n > BigInt(longest[of])) return null;
+    try { return float(amount(of, {[symbol]: n})); } catch { return null; }
+  };
   for (const element of all("[data-line]")) {
     const found = [];
     for (const n of lengths) {
@@ -208,17 +218,13 @@ function follow() {
   points = Object.fromEntries(schedules.map(schedule => [schedule, valuesOf(schedule)]));
   const status = document.getElementById("status");
   const wrong = broken();
-  text(status, wrong ? `${wrong}: the numbers are those from before.` : "");
-  if (wrong) return;
-  try {
-    numbers();
-    drawBars();
-    if (data.roof) drawRoof();
-    drawMaps();
-  } catch (error) {
-    text(status, `Not computed here: ${error.message}.`);
-    return;
-  }
+  if (wrong) { text(status, `${wrong}: the numbers are those from before.`); return; }
+  reason = "";
+  numbers();
+  drawBars();
+  if (data.roof) drawRoof();
+  drawMaps();
+  text(status, reason && `Some numbers are not computed here: ${reason}.`);
   clearTimeout(later);
   if (data.lengths) later = setTimeout(drawLengths, 60);
 }

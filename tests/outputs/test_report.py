@@ -434,6 +434,25 @@ def test_thresholds_follow_the_sliders(question: str, folder: Path) -> None:
     assert compared
 
 
+def test_what_is_too_long_for_the_page_is_said_and_never_stale(folder: Path) -> None:
+    """A sum of 2^20 terms: no number of before is left standing, every other one is right, and the reason is given."""
+    made = Page(start(explanation("causal")), "")
+    steps = {s.key: [int(n) if n.denominator == 1 else n for n in s.steps] for s in made.sliders}
+    moves = {"N": steps["N"].index(2**20), "B_r": steps["B_r"].index(1)}
+    shown = show_narrow(folder, probed(page("causal"), {"moves": [moves], "points": [], "formats": []}), 400)
+    found = json.loads(shown.text_of("found"))
+    before, after = found["states"][:2]
+    assert found["errors"] == []
+    assert before["status"] == ""
+    assert "not computed here: a sum of more than 200000 terms" in after["status"]
+    assert any(text == "not computed" for *_, text in after["numbers"])
+    for of, _, exact, text in after["numbers"]:
+        if text != "not computed":
+            schedule, key = of.split("|")
+            at = made.values[schedule] | {"N": 2**20, "B_r": 1}
+            assert Fraction(exact) == value(made.amounts[schedule][key], at)
+
+
 def test_without_javascript_the_values_are_there(folder: Path) -> None:
     """No form that does nothing; every number and picture as the engine computed them."""
     text = re.sub(r"script-src &#x27;sha256-[^ ]*&#x27;", "script-src &#x27;none&#x27;", page("seed"))
