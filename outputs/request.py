@@ -171,6 +171,12 @@ def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Numbe
     return number
 
 
+def plain_length(text: str) -> int | None:
+    """The whole number that *text* writes as a length, ``8192``, ``8K`` or ``8Ki``; ``None`` where it is none."""
+    matched = _LENGTH.fullmatch(text)
+    return None if matched is None or len(matched[1]) > 30 else int(matched[1]) * _MULTIPLES[matched[2] or ""]
+
+
 def _share(key: str, name: str, text: str) -> Number:
     """A share of something, more than 0 and at most 1, exactly."""
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})|(\d{0,9}\.?\d{1,9})", text, re.ASCII)
