@@ -52,6 +52,9 @@ MEANINGS: dict[str, Meaning] = {
     "n_d": Meaning("dilation", "positions from one key of a dilated window to the next"),
     "n_t": Meaning("topk", "keys that are selected for each query"),
     "s": Meaning("s", "share of the tiles that is kept"),
+    "R": Meaning("devices", "devices that share the work"),
+    "F": Meaning("", "matrix FLOP of one device in a second", "FLOP/s"),
+    "B_link": Meaning("", "bytes that a device receives over its links in a second", "B/s"),
     "b": Meaning("", "bytes an element"),
     "b_kv": Meaning("", "bytes an element of K and V"),
     "b_s": Meaning("", "bytes an element of the scores S"),
@@ -104,6 +107,7 @@ C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
 W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
+R, F, B_link = symbol("R"), symbol("F"), symbol("B_link")
 ROW = dummy("q")
 """The query position a mask's bounds are written in."""
 COPY = dummy("c")

@@ -7,7 +7,7 @@ a name. ``?`` leaves a symbol open that has a default.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -39,7 +39,9 @@ _GROUPS = {
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
-_NARROW = {"d", "d_v", "B_r", "B_c", "B_d"}
+COMMANDS = {"R": "derive devices"}
+"""Symbols that only one command takes."""
+_NARROW = {"d", "d_v", "B_r", "B_c", "B_d", "R"}
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ class Request:
         return self.types["dtype"]
 
 
-def read_request(variant: Variant, words: Iterable[str]) -> Request:
-    """The request that KEY=VALUE *words* make of *variant*.
+def read_request(variant: Variant, words: Iterable[str], also: Collection[str] = ()) -> Request:
+    """The request that KEY=VALUE *words* make of *variant*; *also* names symbols that only the command asked takes.
 
     Raises:
         BadValueError: a word that is no KEY=VALUE, a value its key cannot take, or a key given twice.
@@ -101,7 +103,7 @@ def read_request(variant: Variant, words: Iterable[str]) -> Request:
         key, equals, text = word.partition("=")
         if not equals or not key or not text:
             raise BadValueError(f"{repeated(word)} is not KEY=VALUE; write for instance N=8192")
-        sets = _symbols_of(key, variant, has)
+        sets = _symbols_of(key, variant, has | set(also))
         for name in sets:
             if name in written:
                 raise BadValueError(
@@ -143,6 +145,10 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
     }
     if key in sizes:
         return (sizes[key],)
+    if key in _KEYS and _KEYS[key] in COMMANDS:
+        raise BadValueError(
+            f"{key}= ({MEANINGS[_KEYS[key]].says}) is taken by `{COMMANDS[_KEYS[key]]}` alone; leave it out"
+        )
     if key in _KEYS:
         fixed = "its value is fixed by the variant" if key == "Nq" else "try gqa, or leave it out"
         raise BadValueError(f"{variant.name} has no {key} ({MEANINGS[_KEYS[key]].says}); {fixed}")

@@ -1,0 +1,10 @@
+"""All-gather: each device keeps its queries and fetches all keys and values first."""
+
+from rules.parallel.scheme import Scheme
+
+SCHEME = Scheme(
+    name="all-gather",
+    says="each device keeps N/R queries and gathers all K and V before it works",
+    reference="Llama Team 2024, arXiv:2407.21783, section 3.3.2",
+    deals="tokens",
+)
