@@ -30,4 +30,5 @@ PLAN = Plan(
     ),
     tiles=flash1.PLAN.tiles,
     direction="backward",
+    after="flash1",
 )
