@@ -14,7 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
-from outputs.commands import code, devices, paper
+from outputs.commands import cache, code, devices, paper
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
@@ -320,6 +320,7 @@ main.add_command(bound_command(_show, _write))
 paper.add(main, _question, _answer)
 code.add(main, _question, _answer)
 devices.add(main, _show)
+cache.add(main, _show)
 
 if __name__ == "__main__":
     main()

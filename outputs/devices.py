@@ -14,7 +14,7 @@ from derive.exact import Number, value
 from derive.masks import Pattern
 from derive.parallel.balance import Balance, imbalance, lock_step_imbalance
 from derive.parallel.link import Device, head_tiles
-from derive.symbols import N, N_k, N_q, R, h, symbol
+from derive.symbols import N, N_k, N_q, R, h
 from outputs.explanation import Explanation
 from outputs.notation import put
 from rules.parallel import names, scheme
@@ -79,12 +79,7 @@ class Division:
 
     def stated(self, amount: sp.Expr) -> sp.Expr:
         """*amount* with the defaults of what was not given; heads that are dealt have none."""
-        given = {symbol(name) for name in (*self.request.numbers, *self.request.open)}
-        kept = {h} if self.scheme.deals == "heads" else set()
-        for size, default in self.request.variant.defaults.items():
-            if size not in given and size not in kept:
-                amount = amount.subs(size, default)
-        return amount
+        return self.request.stated(amount, {h} if self.scheme.deals == "heads" else ())
 
     def shown(self, amount: sp.Expr) -> sp.Expr:
         """*amount* as it is printed: N for both lengths where they are one, b for widths that are not set apart."""

@@ -18,6 +18,8 @@ from derive.masks import LIST_KEYS, MASK_KEYS, Pattern
 from derive.symbols import FRACTIONS, MAY_BE_ZERO, MEANINGS
 
 if TYPE_CHECKING:
+    import sympy as sp
+
     from derive.exact import Number
     from derive.variant import Variant
 
@@ -39,7 +41,7 @@ _GROUPS = {
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
-COMMANDS = {"R": "derive devices"}
+COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
 """Symbols that only one command takes."""
 _NARROW = {"d", "d_v", "B_r", "B_c", "B_d", "R"}
 
@@ -77,6 +79,14 @@ class Request:
             if group in self.types:
                 found |= dict.fromkeys(names, self.types[group].width)
         return found
+
+    def stated(self, amount: sp.Expr, kept: Collection[sp.Symbol] = ()) -> sp.Expr:
+        """*amount* with the defaults of what was not given put in; those of *kept* stay open."""
+        given = {*self.numbers, *self.open, *(s.name for s in kept)}
+        for size, default in self.variant.defaults.items():  # in order: h_k falls back to h, h to 1
+            if size.name not in given:
+                amount = amount.subs(size, default)
+        return amount
 
     @property
     def operand(self) -> DType:

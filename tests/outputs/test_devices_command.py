@@ -44,7 +44,19 @@ def test_every_machine_is_a_device() -> None:
     """A machine without a stated link gets closed forms and no time of a link, and the text says why."""
     for machine in machine_names():
         operand = "bf16" if "bf16" in load(machine).dtypes else "fp16"
-        words = ("devices", "mha", "devices=2", "N=4K", "d=64", "h=2", f"dtype={operand}", "--on", machine)
+        words = (
+            "devices",
+            "mha",
+            "devices=2",
+            "N=4K",
+            "d=64",
+            "h=2",
+            f"dtype={operand}",
+            "--scheme",
+            "ring",
+            "--on",
+            machine,
+        )
         found = derive(*words, "--json").json
         jsonschema.validate(found, SCHEMA)
         assert (found["link_bandwidth"] is None) == (found["schemes"]["ring"]["time"] is None)
