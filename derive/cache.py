@@ -1,8 +1,9 @@
 r"""The cache of keys and values of a stack of layers: its bytes as a function of the length, and the length as one of bytes.
 
-What is cached follows from the graph: the inputs that carry the key index, each once however often it is read (a latent that
-serves as K and as V is one tensor). How many tokens a layer keeps follows from its mask: those that the last query sees, since
-the first key that a query sees never moves back. For L layers, L_w of them with a window of W, and t bytes a token and layer,
+What is cached follows from the graph: the inputs that carry the key index and not the query's, each once however often it is
+read (a latent that serves as K and as V is one tensor). How many tokens a layer keeps follows from its mask: those that the
+last query sees, since the first key that a query sees never moves back. For L layers, L_w of them with a window of W, and t
+bytes a token and layer,
 
     bytes(N) = B t ((L - L_w) N + L_w min(N, W)),
 
@@ -21,20 +22,20 @@ import sympy as sp
 from derive.choice import cases
 from derive.einsum import Tensor
 from derive.errors import DomainError
-from derive.footprint import tile_size
 from derive.graph import Graph
 from derive.masks import Pattern
 from derive.parallel.link import Device
 from derive.symbols import B, C_kv, N
 
 
-def cached(graph: Graph, key: str = "k") -> tuple[Tensor, ...]:
-    """The inputs of *graph* that carry the key index: what a later query needs again.
+def cached(graph: Graph, key: str = "k", row: str = "q") -> tuple[Tensor, ...]:
+    """The inputs of *graph* that carry the key index and not the query's: what a later query needs again.
 
     Raises:
         DomainError: no input carries it, or the graph is a backward pass, after which nothing is kept.
     """
-    found = tuple(t for t in graph.inputs if key in {i.name for i in t.indices})
+    carried = {t: {i.name for i in t.indices} for t in graph.inputs}
+    found = tuple(t for t, names in carried.items() if key in names and row not in names)
     if graph.given or not found:
         why = "a backward pass leaves no cache" if graph.given else f"no input carries the key index {key}"
         raise DomainError(f"there is nothing to cache: {why}")
@@ -43,9 +44,12 @@ def cached(graph: Graph, key: str = "k") -> tuple[Tensor, ...]:
 
 def token_elements(graph: Graph, device: Device | None = None, key: str = "k") -> Mapping[str, sp.Expr]:
     """Elements of one token in one layer and sequence, by cached tensor; on one device, if it is one of several."""
-    tokens = graph.indices[key].extent * B
-    sizes = {t: t.size if device is None else tile_size(device.kernel, t) for t in cached(graph, key)}
-    return {t.name: sp.cancel(size / tokens) for t, size in sizes.items()}
+    found = {}
+    for tensor in cached(graph, key):
+        sequences = B if any(i.extent == B for i in tensor.indices) else sp.Integer(1)
+        size = tensor.size if device is None else device.part(tensor)
+        found[tensor.name] = sp.cancel(size / (graph.indices[key].extent * sequences))
+    return found
 
 
 def token_bytes(graph: Graph, device: Device | None = None, key: str = "k") -> sp.Expr:

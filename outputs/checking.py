@@ -19,7 +19,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from derive.attention import variant as find_variant
-from derive.errors import BadValueError, DomainError
+from derive.errors import BadValueError, DomainError, PreconditionError
 from derive.exact import value
 from derive.masks import patterns
 from outputs.comparisons import COMPARISONS, ClosedForms, Configuration, Finding, Mismatch, Trial
@@ -193,6 +193,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
     fixed = {name: int(number) for name, number in request.numbers.items()}
     packed = _DOCUMENTS if _packs(variant) else ()
     every = [p for p in patterns(packed) if _is_counted(variant.name, schedules, p)]
+    others = sorted({s.name for s in variant.symbols} - {"N_q", "N_k", "d", "d_v", "h_k", "h", "B"})
     masks = st.just(request.pattern) if request.mask != "full" else st.sampled_from(every)
 
     @st.composite
@@ -202,6 +203,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
 
         kv_heads = size("h_k", 3)
         numbers = {
+            **{name: size(name, 4) for name in others},
             "N_q": size("N_q", 32),
             "N_k": size("N_k", 32),
             "d": size("d", 4),
@@ -220,7 +222,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
         if pattern.length is not None:
             numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
         numbers |= {name: size(name, 12) for name in sorted(pattern.sizes)}
-        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"])
+        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"] + sum(numbers[name] for name in others))
         return Configuration(
             numbers=numbers,
             widths=request.widths,
@@ -238,7 +240,7 @@ def _is_counted(variant: str, schedules: tuple[str, ...], pattern: Pattern) -> b
     """Whether every schedule has closed forms under a mask; where one has none, ``derive explain`` says so."""
     try:
         return all(_forms(variant, name, pattern, "head", False, False).traffic is not None for name in schedules)
-    except DomainError:
+    except (DomainError, PreconditionError):
         return False
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from derive.errors import BadValueError, UnboundError
+from derive.errors import BadValueError, PreconditionError, UnboundError
 from derive.exact import Number, value
 from derive.masks import Pattern
 from derive.parallel.balance import Balance, imbalance, lock_step_imbalance
@@ -219,6 +219,11 @@ class Division:
     def refusal(self) -> str | None:
         """Why the scheme cannot be at these numbers, in one sentence; ``None`` where it can."""
         devices = self.request.numbers.get(R.name)
+        if self.scheme.deals == "heads":
+            try:
+                _ = self.device
+            except PreconditionError as error:  # nothing to deal
+                return str(error)
         if devices is None:
             return None
         parts = self.scheme.parts(self.device.schedule.graph)

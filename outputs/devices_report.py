@@ -71,7 +71,9 @@ def _side_by_side(divisions: tuple[Division, ...], refused: Mapping[str, str]) -
             "" if d.block is None else _cell(d, d.block, _tokens),
             *(times.get(name, "") for name in ("work", "link", "exposed")),
         )
-    return Section("schemes", table, [*NOTES, *(f"{name}: {why}" for name, why in refused.items())])
+    beside = divisions[0].device.beside_pairs
+    more = [f"work is that of pairs: the products {', '.join(beside)} are left out"] if beside else []
+    return Section("schemes", table, [*NOTES, *more, *(f"{name}: {why}" for name, why in refused.items())])
 
 
 def _cell(division: Division, amount: sp.Expr, printed: Callable[[Any], str]) -> str:
@@ -103,7 +105,7 @@ def _forms(division: Division) -> Section:
     if division.step_link is not None:
         lines.append(_line(division, "bytes a step", division.step_link, _bytes))
     if division.step_flop is not None:
-        lines.append(_line(division, "matrix FLOP a step, busiest device", division.step_flop, _flop))
+        lines.append(_line(division, "matrix FLOP of pairs a step, busiest device", division.step_flop, _flop))
     lines.append(_line(division, "memory a device", device.memory, _bytes))
     for name, count in division.heads.items():
         lines.append(_line(division, f"  heads of index {name}", count, grouped))

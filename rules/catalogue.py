@@ -2,7 +2,10 @@
 
 from rules.algebra import (
     defer_division,
+    delay_division,
+    distribute,
     online_softmax,
+    reassociate,
     recompute,
     row_sum,
     share_heads,
@@ -12,6 +15,7 @@ from rules.algebra import (
 )
 from rules.schedule import (
     fuse,
+    fuse_pairs,
     in_memory,
     interchange,
     keep_resident,
@@ -24,6 +28,9 @@ from rules.schedule import (
 
 ALGEBRA = (
     split_softmax.RULE,
+    delay_division.RULE,
+    distribute.RULE,
+    reassociate.RULE,
     defer_division.RULE,
     online_softmax.RULE,
     share_heads.RULE,
@@ -34,6 +41,7 @@ ALGEBRA = (
 )
 SCHEDULE = (
     *fuse.RULES,
+    *fuse_pairs.RULES,
     *tile.RULES,
     tile_product.RULE,
     *launch.RULES,

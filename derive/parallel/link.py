@@ -73,12 +73,12 @@ class Device:
 
     Attributes:
         schedule: one kernel whose grid is dealt to devices; parts divide, so that all devices do alike.
-        home: indices along which every tensor that carries one lies cut in R parts before and after; empty where each
-            tensor lies where it is used.
+        home: along the first of these indices that it carries, a tensor lies cut in R parts before and after; one that
+            carries none lies where it is used, as do all when there are none.
     """
 
     schedule: Schedule
-    home: frozenset[str] = frozenset()
+    home: tuple[str, ...] = ()
 
     @property
     def kernel(self) -> Kernel:
@@ -118,14 +118,16 @@ class Device:
 
     def _local(self, tensor: Tensor) -> sp.Expr:
         """Elements of *tensor* that a device both needs and holds."""
-        if not any(i.name in self.home for i in tensor.indices):
+        names = {i.name for i in tensor.indices}
+        cut = next((name for name in self.home if name in names), None)
+        if cut is None:
             move = self.touched.by_tensor[tensor.name]  # it lies where it is used
             return move.read + move.write
         share: sp.Expr = sp.Integer(1)
         for index in tensor.indices:
             loop = next((x for x in self.kernel.grid if index in x.indices), None)
             needed = sp.Integer(1) if loop is None else loop.tile / index.extent
-            held = 1 / R if index.name in self.home else sp.Integer(1)
+            held = 1 / R if index.name == cut else sp.Integer(1)
             share *= held if needed == held else needed * held
         return tensor.size * share
 
@@ -150,18 +152,21 @@ class Device:
 
     # --- memory -------------------------------------------------------------------------------------------------------
 
-    def blocks(self, tensor: Tensor) -> int:
-        """Buffers of *tensor* on a device: two where one fills while the other is worked on."""
-        return BUFFERS if tensor in self.streamed else 1
+    def part(self, tensor: Tensor) -> sp.Expr:
+        """Elements of *tensor* on one device, buffers aside: a shard of what streams, all it works with of the rest."""
+        if tensor in self.streamed:
+            return tile_size(self.kernel, tensor)
+        return sp.Mul(*(_tile_of(self.kernel.grid, i) for i in tensor.indices))
 
     @property
     def memory(self) -> sp.Expr:
-        """Bytes of inputs and results on a device, buffers included."""
-        return sp.factor(sp.Add(*(self.blocks(t) * tile_size(self.kernel, t) * t.width for t in self.tensors)))
+        """Bytes of inputs and results on a device, a second buffer included where one fills while another is worked on."""
+        found = ((BUFFERS if t in self.streamed else 1) * self.part(t) * t.width for t in self.tensors)
+        return sp.factor(sp.Add(*found))
 
     def stored(self, tensor: Tensor) -> sp.Expr:
         """Elements of *tensor* on all devices together; above ``tensor.size`` where some lie on several."""
-        return sp.factor(R * tile_size(self.kernel, tensor))
+        return sp.factor(R * self.part(tensor))
 
     # --- work ---------------------------------------------------------------------------------------------------------
 
@@ -175,6 +180,12 @@ class Device:
                 rest = [i for i in e.space if i.name not in mask_names]
                 total += FLOPS_PER_MULTIPLY_ADD * sp.Mul(*(_tile_of(self.kernel.grid, i) for i in rest))
         return total
+
+    @property
+    def beside_pairs(self) -> tuple[str, ...]:
+        """Matrix products that no pair of a query and a key pays for, such as keys made of a latent."""
+        products = (e for e in self.schedule.graph.einsums if is_contraction(e))
+        return tuple(e.output.name for e in products if not {"q", "k"} <= {i.name for i in e.space})
 
     def hiding_block(self, pairs: sp.Expr | None, alike: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
         """Queries a device from which the work of a step hides the transfer of the next.

@@ -4,7 +4,8 @@ from rules.parallel.scheme import Scheme
 
 SCHEME = Scheme(
     name="all-gather",
-    says="each device keeps N/R queries and gathers all K and V before it works",
+    says="each device keeps N/R queries, a contiguous shard, and gathers all K and V before it works; dealt in zig-zag, as "
+    "Llama 3 does, it is as even as that ring",
     reference="Llama Team 2024, arXiv:2407.21783, section 3.3.2",
     deals="tokens",
 )

@@ -9,7 +9,7 @@ import sympy as sp
 from derive.graph import Graph
 from derive.parallel.link import Device, head_tiles
 from derive.parallel.shards import Shards
-from derive.rewrite import Derivation, Rule, deduce
+from derive.rewrite import Derivation, Rule, WherePossible, deduce
 from derive.schedule import Schedule
 from derive.symbols import R
 from rules.derivations import flash2
@@ -47,9 +47,11 @@ class Scheme:
         Raises:
             PreconditionError: a rule does not apply, as to a backward pass, or the graph has no heads to deal.
         """
-        plan = Plan(self.name, self.says, self.reference, flash2.PLAN.algebra, (fuse.ALL,))
+        plan = Plan(self.name, self.says, self.reference, flash2.PLAN.algebra, (WherePossible(fuse.ALL),))
         opened = plan.derive(graph)
-        return deduce(self.name, graph, flash2.PLAN.algebra, (fuse.ALL, *self._cuts(opened.schedule.graph)))
+        return deduce(
+            self.name, graph, flash2.PLAN.algebra, (WherePossible(fuse.ALL), *self._cuts(opened.schedule.graph))
+        )
 
     def _cuts(self, graph: Graph) -> tuple[Rule[Schedule], ...]:
         if self.deals == "heads":
@@ -61,7 +63,7 @@ class Scheme:
 
     def device(self, graph: Graph) -> Device:
         """One device of R; raises as ``derive`` does."""
-        return Device(self.derive(graph).schedule, frozenset({"q", "k"}) if self.sharded else frozenset())
+        return Device(self.derive(graph).schedule, ("q", "k") if self.sharded else ())
 
     def parts(self, graph: Graph) -> tuple[tuple[str, sp.Expr, sp.Expr], ...]:
         """What must divide: (what it is, its size, into how many parts)."""

@@ -90,6 +90,9 @@ def test_masks_under_which_no_one_cache_is_kept_are_refused() -> None:
 def test_what_is_cached_follows_from_the_graph() -> None:
     """Inputs with the key index, each once: a latent read as keys and as values is one tensor, whatever its name."""
     assert [t.name for t in cached(variant("gqa").graph())] == ["K", "V"]
+    assert [t.name for t in cached(variant("mla").graph())] == ["C", "K_rope"]
+    assert [t.name for t in cached(variant("bias").graph())] == ["K", "V"]
+    assert token_elements(variant("matmul").graph()) == {"K": d}
     text = """
         S[b,h,q,k] = sum[c] Q[b,h,q,c] * latent[b,k,c]
         P[b,h,q,k] = softmax(S[b,h,q,k])

@@ -25,6 +25,9 @@ ASKED = [
     "decode devices=8 Nk=8K d=128 h=32 hk=8 --on tpu-v5p",
     "mha devices=2 N=1M d=128 mask=block-sparse s=0.1 --link 12.5GB/s --on a100-sxm-80gb",
     "mha devices=4 N=1004 d=64",
+    "matmul devices=2 N=8 d=4",
+    "mla devices=4 N=64 d=128 dr=64 dc=512 h=8 mask=causal --on h100-sxm",
+    "bias devices=2 N=64 d=8",
 ]
 
 
@@ -111,7 +114,7 @@ def test_a_scheme_that_cannot_be_is_listed_with_its_reason() -> None:
         ("mha devices=2 --link 5", "--link 5: a bandwidth one way is written such as 12.5GB/s"),
         ("mha devices=2 --link 0GB/s", "--link 0GB/s: a bandwidth one way"),
         ("mha-backward devices=2", "ring schedules a forward pass and this is a backward one"),
-        ("matmul devices=2", "split-softmax does not apply"),
+        ("matmul devices=2 --scheme ulysses", "has no heads, so they cannot be dealt to devices"),
     ],
 )
 def test_bad_questions_are_answered_in_one_sentence(words: str, says: str) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from derive.attention import variant
-from derive.cache import Layers, Stack, token_bytes, token_elements
-from derive.exact import value
-from derive.notation import cascade
-from derive.symbols import B, L, N_k, N_q, b, d, d_v, h, h_k
+from derive.cache import token_elements
+from derive.symbols import d, d_c, d_r, d_v, h, h_k
 from outputs.kv_cache import KvCache
 from outputs.request import read_request
 
@@ -43,21 +41,20 @@ def test_deepseek_v2_table_1_elements_a_token(name: str, heads: object) -> None:
     assert found.subs(d_v, d).expand() == 2 * heads * d
 
 
-def test_deepseek_v2_table_1_and_flash_mla_s_latent() -> None:
-    """The same: (d_c + d_h^R) l for latent attention; FlashMLA's docs: 576 x 2 x 62 x 128 x 1024 B = 8.72 GiB.
-
-    One tensor of 512 + 64 columns, read as keys and in part as values; it is cached once.
-    """
-    text = """
-        S[b,h,q,k] = sum[c] Q[b,h,q,c] * latent[b,k,c]
-        P[b,h,q,k] = softmax(S[b,h,q,k])
-        O[b,h,q,c] = sum[k] P[b,h,q,k] * latent[b,k,c]
-    """
-    graph = cascade(text, {"b": B, "h": h, "q": N_q, "k": N_k, "c": d}, outputs=("O",), width=b)
-    stack = Stack((Layers(L, token_bytes(graph)),))
-    bytes_held = value(stack.bytes, {"B": 1, "L": 62, "d": 512 + 64, "b": 2, "N": 128 * 1024})
+@pytest.mark.parametrize("name", ["mla", "mla-latent"])
+def test_deepseek_v2_table_1_and_flash_mla_s_latent(name: str) -> None:
+    """The same: (d_c + d_h^R) l for latent attention; FlashMLA's docs: 576 x 2 x 62 x 128 x 1024 B = 8.72 GiB."""
+    cache = kept(f"{name} layers=62 dc=512 dr=64 N=128K")
+    assert sum(cache.elements.values()) == d_c + d_r
+    bytes_held = cache.number(cache.stack.bytes)
     assert bytes_held == 576 * 2 * 62 * 128 * 1024
     assert round(float(bytes_held) / GiB, 2) == 8.72
+
+
+def test_case_77_a_latent_is_cached_whole_on_every_rank() -> None:
+    """https://github.com/sgl-project/sglang/pull/19086: heads are dealt to ranks, and the latent has none."""
+    alone, ranks = kept("mla-latent layers=62 dc=512 dr=64"), kept("mla-latent layers=62 dc=512 dr=64 h=128 devices=8")
+    assert ranks.number(ranks.stack.slope()) == alone.number(alone.stack.slope())
 
 
 def test_a_hybrid_stack_grows_by_its_full_layers_alone() -> None:

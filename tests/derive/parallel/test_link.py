@@ -78,6 +78,25 @@ def test_copies_of_keys_are_counted_by_the_rule_for_rereads(at: dict[str, int]) 
     assert value(keys.size, at) == len({row for mine in needs for row in mine if row[0] == "K"}) * at["d"]
 
 
+def test_what_every_device_shares_among_pairs_crosses_no_link_and_lies_with_the_queries() -> None:
+    """A bias of every pair is cut by queries: a ring's device holds the rows of its own, for all keys."""
+    biased = device_of("ring", variant("bias").graph())
+    assert "A" not in biased.link.by_tensor
+    (bias,) = (t for t in biased.tensors if t.name == "A")
+    assert sp.expand(biased.part(bias) - bias.size / R) == 0
+    assert biased.stored(bias) == bias.size
+
+
+def test_latents_go_round_and_not_the_keys_made_of_them() -> None:
+    """MLA's ring moves the latent and the rotary key; under tensor parallelism every device holds both whole."""
+    latent = device_of("ring", variant("mla").graph())
+    assert set(latent.link.by_tensor) == {"C", "K_rope"}
+    assert (latent.beside_pairs, device_of("ring").beside_pairs) == (("K", "V"), ())
+    ranks = device_of("tensor-parallel", variant("mla").graph())
+    copies = {t.name: sp.cancel(ranks.stored(t) / t.size) for t in ranks.tensors}
+    assert (copies["C"], copies["K_rope"], copies["W_K"]) == (R, R, 1)
+
+
 def device_of(name: str, graph: Graph | None = None) -> Device:
     """The scheme for multi-head attention."""
     return scheme(name).device(variant("mha").graph() if graph is None else graph)
