@@ -22,7 +22,7 @@ from rules.parallel import names, scheme
 if TYPE_CHECKING:
     from hardware.machine import Machine
     from outputs.request import Request
-    from rules.parallel.scheme import Scheme
+    from rules.scheme import Scheme
 
 MOST_ASKED = 4096
 """Devices that are asked one by one where their pairs have no closed form."""

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rules.parallel.scheme import Scheme
+    from rules.scheme import Scheme
 
 MODULES = ("ring", "ring_zigzag", "all_gather", "ulysses", "tensor_parallel")
 """Files of this folder in reading order; a scheme's name is its file's, with hyphens."""

@@ -1,6 +1,6 @@
 """All-gather: each device keeps its queries and fetches all keys and values first."""
 
-from rules.parallel.scheme import Scheme
+from rules.scheme import Scheme
 
 SCHEME = Scheme(
     name="all-gather",

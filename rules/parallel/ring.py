@@ -1,6 +1,6 @@
 """Ring attention: each device keeps its queries, and the shards of K and V go round."""
 
-from rules.parallel.scheme import Scheme
+from rules.scheme import Scheme
 
 SCHEME = Scheme(
     name="ring",

@@ -1,7 +1,7 @@
 """Ring attention with an early and a late chunk on each device, which balances a causal mask."""
 
 from derive.parallel.shards import Shards
-from rules.parallel.scheme import Scheme
+from rules.scheme import Scheme
 
 SCHEME = Scheme(
     name="ring-zigzag",

@@ -1,6 +1,6 @@
 """Tensor parallelism: each device holds h/R heads throughout; a key/value head lies on several where there are fewer."""
 
-from rules.parallel.scheme import Scheme
+from rules.scheme import Scheme
 
 SCHEME = Scheme(
     name="tensor-parallel",

@@ -1,6 +1,6 @@
 """Ulysses: all-to-all turns shards of tokens into shards of heads, and back."""
 
-from rules.parallel.scheme import Scheme
+from rules.scheme import Scheme
 
 SCHEME = Scheme(
     name="ulysses",

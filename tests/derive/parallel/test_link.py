@@ -134,3 +134,11 @@ def test_what_has_no_heads_or_is_no_forward_pass_is_refused() -> None:
         heads(variant("matmul").graph())
     with pytest.raises(PreconditionError, match="schedules a forward pass and this is a backward one"):
         device_of("ring", variant("mha-backward").graph())
+
+
+def test_a_scheme_is_found_by_name_whatever_was_imported_before() -> None:
+    """No file of the folder is called as the function that finds them, which importing it would hide."""
+    import rules.parallel
+
+    assert [rules.parallel.scheme(name).name for name in names()] == list(names())
+    assert callable(rules.parallel.scheme)
