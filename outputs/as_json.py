@@ -15,6 +15,7 @@ from outputs.account import by_tensor
 from outputs.latex import step_latex
 from outputs.notation import regime
 from outputs.trade import Trade, trades
+from rules.derivations import plan
 
 if TYPE_CHECKING:
     from derive.rewrite import Step
@@ -83,6 +84,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         },
         "footprint": _footprint(account),
         "memory_peak": _amount(account, account.memory_peak),
+        "memory_training": _training(explanation, account),
         "intensity": None if account.intensity is None else float(account.intensity),
         "ridge": None if account.ridge is None else float(account.ridge),
         "time": {
@@ -94,6 +96,14 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         "theta": _theta(explanation, account),
         "steps": [_step(step) for step in account.derivation.steps],
     }
+
+
+def _training(explanation: Explanation, account: Account) -> Json | None:
+    peaks = explanation.training(account)
+    if peaks is None:
+        return None
+    alone, accumulated = (_amount(account, peak) for peak in peaks)
+    return {"after": plan(account.name).after, "peak": alone, "accumulated": accumulated}
 
 
 def _amount(account: Account, amount: sp.Expr) -> Json:

@@ -14,7 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
-from outputs.commands import code, paper, plot, report, sweep
+from outputs.commands import cache, code, devices, paper, plot, report, sweep
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
@@ -329,6 +329,8 @@ code.add(main, _question, _answer)
 report.add(main, _question, _answer)
 plot.add(main, _question, _answer)
 sweep.add(main, _question, _answer)
+devices.add(main, _show)
+cache.add(main, _show)
 
 if __name__ == "__main__":
     main()

@@ -32,4 +32,5 @@ PLAN = Plan(
     ),
     tiles=flash1.PLAN.tiles,
     direction="backward",
+    after="flash1",
 )

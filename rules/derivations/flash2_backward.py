@@ -26,4 +26,5 @@ PLAN = Plan(
     ),
     tiles={B_r: sp.Integer(64), B_c: sp.Integer(128)},
     direction="backward",
+    after="flash2",
 )

@@ -17,4 +17,5 @@ PLAN = Plan(
         WherePossible(keep_resident.FORWARD),
     ),
     direction="backward",
+    after="naive",
 )

@@ -16,4 +16,5 @@ PLAN = Plan(
     schedule=(WherePossible(tile_product.RULE), WherePossible(keep_resident.FORWARD)),
     tiles={B_r: sp.Integer(64), B_c: sp.Integer(64), B_d: sp.Integer(64)},
     direction="backward",
+    after="square",
 )
