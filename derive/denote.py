@@ -48,11 +48,13 @@ MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.LOG: sp.log,
     Map.TANH: sp.tanh,
     Map.SIGMOID: lambda a: 1 / (1 + sp.exp(-a)),
+    Map.POSITION: lambda made: made,
+    Map.KEEP: lambda made: made,
     Map.SOFTMAX: lambda a, total: sp.exp(a) / total,
     Map.SOFTMAX_GRADIENT: lambda _p, _dp, pulled: pulled,
 }
 """What each operator makes of its operands; softmax takes the sum of its row's exponentials as a second one, its gradient the
-row of dP times a column of the Jacobian as a third one."""
+row of dP times a column of the Jacobian as a third one; the operand of one that generates is what it makes."""
 
 TERMS: dict[Reduce, Callable[[list[sp.Expr]], sp.Expr]] = {
     Reduce.SUM: lambda terms: sp.Add(*terms),
@@ -131,7 +133,7 @@ def _written_out(
 
     def point(at: Mapping[str, int]) -> sp.Expr:
         if einsum.map.is_generated:
-            return _generated(einsum, {name: sp.Integer(n) for name, n in at.items()})
+            return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}))
         operands = [read(t, at) for t in einsum.inputs]
         if einsum.map is Map.SOFTMAX:
             last = einsum.output.indices[-1].name
@@ -248,7 +250,7 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
         return _closed(graph, graph.producers[tensor.name], at, keep, taken)
 
     if einsum.map.is_generated:
-        return _generated(einsum, here)
+        return MAPS[einsum.map](_generated(einsum, here))
     operands = [read(t, here) for t in einsum.inputs]
     if einsum.map is Map.SOFTMAX:
         last = einsum.output.indices[-1]

@@ -16,6 +16,7 @@ from outputs.best_sizes import at, best_of
 from outputs.latex import step_latex
 from outputs.notation import regime
 from outputs.trade import Trade, trades
+from rules.derivations import plan
 
 if TYPE_CHECKING:
     from derive.rewrite import Step
@@ -84,6 +85,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         },
         "footprint": _footprint(account),
         "memory_peak": _amount(account, account.memory_peak),
+        "memory_training": _training(explanation, account),
         "intensity": None if account.intensity is None else float(account.intensity),
         "ridge": None if account.ridge is None else float(account.ridge),
         "time": {
@@ -108,6 +110,14 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
 
 def _text(account: Account, amount: sp.Expr | None) -> str | None:
     return None if amount is None else readable(account, amount)
+
+
+def _training(explanation: Explanation, account: Account) -> Json | None:
+    peaks = explanation.training(account)
+    if peaks is None:
+        return None
+    alone, accumulated = (_amount(account, peak) for peak in peaks)
+    return {"after": plan(account.name).after, "peak": alone, "accumulated": accumulated}
 
 
 def _amount(account: Account, amount: sp.Expr) -> Json:

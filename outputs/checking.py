@@ -155,7 +155,8 @@ def search(asked: Asked, samples: int, seed: int, progress: Callable[[str], None
             progress(f"{report.tried} of {samples} configurations")
         try:
             for name in asked.schedules:
-                forms = _forms(asked.variant, name, drawn.mask, drawn.order, drawn.sawtooth, drawn.caches > 1)
+                order = drawn.order if _can_be_ordered(asked.variant, name, drawn.mask, drawn.order) else "head"
+                forms = _forms(asked.variant, name, drawn.mask, order, drawn.sawtooth, drawn.caches > 1)
                 trial = Trial(forms, drawn)
                 for label, compare in COMPARISONS.items():
                     made = compare(trial)
@@ -254,6 +255,15 @@ def _is_counted(variant: str, schedules: tuple[str, ...], pattern: Pattern) -> b
     try:
         return all(_forms(variant, name, pattern, "head", False, False).traffic is not None for name in schedules)
     except (DomainError, PreconditionError):
+        return False
+
+
+@lru_cache(maxsize=256)
+def _can_be_ordered(variant: str, schedule: str, pattern: Pattern, order: str) -> bool:
+    """Whether the grid order is legal: in another one the readers of some tensor may be scattered."""
+    try:
+        return _forms(variant, schedule, pattern, order, False, False) is not None
+    except PreconditionError:
         return False
 
 

@@ -10,10 +10,13 @@ import sympy as sp
 
 from derive.errors import PreconditionError
 from derive.exact import Number
+from derive.graph import Graph
 from derive.masks import Pattern
 from derive.symbols import N, N_k, N_q, b, symbol
+from derive.training import Training
 from outputs.deduction import Options, account
 from outputs.threshold import Threshold, threshold
+from rules.derivations import plan
 
 if TYPE_CHECKING:
     from hardware.machine import Machine
@@ -105,6 +108,21 @@ class Explanation:
         """*schedule* with tiles of *rows* queries, whether or not they fit."""
         numbers = {**self.request.numbers, "B_r": rows}
         return account(replace(self.request, numbers=numbers), schedule, None, self.options)
+
+    def training(self, found: Account) -> tuple[sp.Expr, sp.Expr] | None:
+        """HBM bytes live at once over the forward pass and *found* after it; ``None`` for a forward pass.
+
+        Returns:
+            Without, and with, buffers that gradients are added to.
+        """
+        before = plan(found.name).after
+        if not before:
+            return None
+        given = Graph(found.derivation.start.given, self.request.variant.outputs)
+        forward = plan(before).derive(given).schedule
+        backward = found.derivation.schedule
+        alone, accumulated = (Training(forward, backward, adds).peak.amount for adds in (False, True))
+        return alone, accumulated
 
     def _account(self, request: Request, schedule: str, **options: object) -> Account:
         chosen = replace(self.options, **options)  # type: ignore[arg-type]

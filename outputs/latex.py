@@ -12,7 +12,7 @@ from outputs.formula import latex
 if TYPE_CHECKING:
     from derive.einsum import Einsum
     from derive.rewrite import Rule, Step
-    from derive.schedule import Schedule
+    from derive.schedule import Kernel, Schedule
 
 
 def einsum_latex(einsum: Einsum) -> str:
@@ -91,15 +91,15 @@ def _new_equations(before: Graph, after: Graph) -> str:
 
 
 def _new_nests(before: Schedule, after: Schedule) -> str:
-    lines = []
-    for kernel in after.kernels:
-        if kernel in before.kernels:
-            continue
-        loops = r" \triangleright ".join(
-            (r"\mathrm{grid}\;" if loop.grid else r"\mathrm{for}\;")
-            + r" \times ".join(i.name for i in loop.indices)
-            + rf" : {latex(loop.tile)}"
-            for loop in kernel.loops
-        )
-        lines.append(loops or rf"\text{{kernel of {len(kernel.einsums)} operations}}")
-    return r",\quad ".join(lines)
+    return r",\quad ".join(nest_latex(kernel) for kernel in after.kernels if kernel not in before.kernels)
+
+
+def nest_latex(kernel: Kernel) -> str:
+    """The loop nest of a kernel; how many operations it runs where it has none."""
+    loops = r" \triangleright ".join(
+        (r"\mathrm{grid}\;" if loop.grid else r"\mathrm{for}\;")
+        + r" \times ".join(i.name for i in loop.indices)
+        + rf" : {latex(loop.tile)}"
+        for loop in kernel.loops
+    )
+    return loops or rf"\text{{kernel of {len(kernel.einsums)} operations}}"

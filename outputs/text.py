@@ -268,7 +268,26 @@ def _memory(answer: Explanation) -> Section:
         peak = account.number(account.memory_peak)
         closed = form(answer, account.memory_peak)
         table.add("" if n else "HBM at its peak", account.name, closed, "" if peak is None else size(peak), "")
-    return Section("memory", table)
+    notes = _training_rows(answer, table)
+    return Section("memory", table, notes)
+
+
+def _training_rows(answer: Explanation, table: Table) -> list[str]:
+    """Rows on a backward pass together with the forward pass before it; nothing for forward passes."""
+    labels = "HBM, forward + backward", "  gradients added to buffers"
+    found = [(account, peaks) for account in answer.accounts if (peaks := answer.training(account)) is not None]
+    for kind, label in enumerate(labels):
+        for n, (account, peaks) in enumerate(found):
+            peak = account.number(peaks[kind])
+            table.add(
+                "" if n else label, account.name, form(answer, peaks[kind]), "" if peak is None else size(peak), ""
+            )
+    if not found:
+        return []
+    return [
+        "forward + backward: what is saved lives from its writer to its last reader, results and gradients to the end; "
+        "a framework keeps a buffer beside each new gradient and adds it"
+    ]
 
 
 def _readings(answer: Explanation) -> Section:

@@ -7,6 +7,7 @@ from rules.algebra import (
     online_softmax,
     reassociate,
     recompute,
+    regroup,
     row_sum,
     share_heads,
     split_softmax,
@@ -41,6 +42,7 @@ ALGEBRA = (
     *recompute.RULES,
     use_log_sum_exp.RULE,
     split_softmax_gradient.RULE,
+    regroup.RULE,
     row_sum.RULE,
 )
 SCHEDULE = (

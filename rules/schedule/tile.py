@@ -25,6 +25,7 @@ from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import B_c, B_r, N_k, N_q, b, h, h_k
 from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
 from rules.schedule.fuse_pairs import runs_over_pairs
+from rules.schedule.launch import row_indices
 
 Match = tuple[Kernel, str]
 
@@ -90,10 +91,10 @@ def _needs_two_passes(index: str) -> Graph:
 
 
 def _shared_heads(schedule: Schedule) -> Iterator[Match]:
-    """Heads of the last result that some other result of the kernel sums over."""
+    """Heads of the kernel's pairs that some result of it sums over."""
     for kernel in schedule.kernels:
         nodes = schedule.nodes(kernel)
-        for index in nodes[-1].output.indices:
+        for index in row_indices(schedule, kernel):
             if index.name == "q":
                 break
             if kernel.loops and kernel.loop_of(index.name) is None and any(index in e.reduced for e in nodes):
