@@ -52,12 +52,14 @@ MEANINGS: dict[str, Meaning] = {
     "n_d": Meaning("dilation", "positions from one key of a dilated window to the next"),
     "n_t": Meaning("topk", "keys that are selected for each query"),
     "s": Meaning("s", "share of the tiles that is kept"),
+    "n_s": Meaning("splits", "parts that the keys are cut into, each with CTAs of its own"),
     "b": Meaning("", "bytes an element"),
     "b_kv": Meaning("", "bytes an element of K and V"),
     "b_s": Meaning("", "bytes an element of the scores S"),
     "b_p": Meaning("", "bytes an element of the probabilities P"),
     "b_l": Meaning("", "bytes an element of the row statistics m and l"),
     "b_acc": Meaning("", "bytes an element of an accumulator in registers"),
+    "b_part": Meaning("", "bytes an element of the partial results of a split"),
 }
 """Every symbol of the engine, in reading order."""
 
@@ -104,6 +106,7 @@ C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
 W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
+n_s, b_part = symbol("n_s"), symbol("b_part")
 ROW = dummy("q")
 """The query position a mask's bounds are written in."""
 COPY = dummy("c")

@@ -14,6 +14,7 @@ from hardware.roofline import PIPES
 from outputs.account import by_tensor
 from outputs.latex import step_latex
 from outputs.notation import regime
+from outputs.splits import splits
 
 if TYPE_CHECKING:
     from derive.rewrite import Step
@@ -77,6 +78,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         },
         "residency": _residency(explanation, account),
         "theta": _theta(explanation, account),
+        "splits": _splits(account),
         "steps": [_step(step) for step in account.derivation.steps],
     }
 
@@ -149,6 +151,14 @@ def _theta(explanation: Explanation, account: Account) -> Json | None:
         "unit": "elements across the SM boundary, best tiles that fit M",
         "status": "derived",
     }
+
+
+def _splits(account: Account) -> Json | None:
+    found = splits(account)
+    if found is None:
+        return None
+    seconds = {str(n): float(time) for n, time in found.times.items()}
+    return {"best": found.best, "cited": found.cited, "seconds": seconds}
 
 
 def _step(step: Step) -> Json:

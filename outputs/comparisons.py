@@ -144,9 +144,11 @@ class ClosedForms:
 
     @cached_property
     def sharing(self) -> tuple[Sharing, sp.Basic] | None:
-        """How the last kernel's CTAs share its inputs, and where the count of it is exact."""
-        shared = sharing(self.schedule, self.schedule.kernels[-1])
-        return None if shared is None else (shared, shared.is_exact(masked=self.schedule.graph.mask is not None))
+        """How the CTAs of the last kernel where any do share its inputs, and where the count of it is exact."""
+        for kernel in reversed(self.schedule.kernels):
+            if (shared := sharing(self.schedule, kernel)) is not None:
+                return shared, shared.is_exact(masked=self.schedule.graph.mask is not None)
+        return None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from derive.errors import PreconditionError
 from derive.exact import Number
 from derive.masks import Pattern
 from derive.symbols import N, N_k, N_q, b, symbol
@@ -77,10 +78,13 @@ class Explanation:
         return self._account(replace(self.request, numbers=numbers), schedule, **options)
 
     def causal(self, schedule: str) -> Account | None:
-        """*schedule* under a causal mask, when the question had none."""
+        """*schedule* under a causal mask, when the question had none and the schedule takes one."""
         if self.request.mask != "full":
             return None
-        return self._account(replace(self.request, pattern=Pattern("causal")), schedule)
+        try:
+            return self._account(replace(self.request, pattern=Pattern("causal")), schedule)
+        except PreconditionError:
+            return None
 
     def decode(self, schedule: str) -> Account | None:
         """*schedule* with one query a head, when the question had more; packed documents and backward passes have none."""

@@ -36,9 +36,12 @@ _GROUPS = {
     "probs": ("b_p",),
     "stats": ("b_l",),
     "acc": ("b_acc",),
+    "partials": ("b_part",),
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
+_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s")
+"""Symbols that schedules and machines bring, whatever the variant."""
 _NARROW = {"d", "d_v", "B_r", "B_c", "B_d"}
 
 
@@ -70,7 +73,7 @@ class Request:
     @property
     def widths(self) -> dict[str, Fraction]:
         """Bytes an element by width symbol."""
-        found = {"b_acc": dtype("fp32").width}
+        found = dict.fromkeys(("b_acc", "b_part"), dtype("fp32").width)
         for group, names in _GROUPS.items():
             if group in self.types:
                 found |= dict.fromkeys(names, self.types[group].width)
@@ -138,9 +141,7 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
         return (key,)
     if key == "N":
         return tuple(name for name in ("N_q", "N_k") if name in has)
-    sizes = {
-        k: n for k, n in _KEYS.items() if n in has or n in ("M", "B_r", "B_c", "B_d", "C", "C_L2") or k in MASK_KEYS
-    }
+    sizes = {k: n for k, n in _KEYS.items() if n in has or n in _OF_SCHEDULES or k in MASK_KEYS}
     if key in sizes:
         return (sizes[key],)
     if key in _KEYS:

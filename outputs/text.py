@@ -17,6 +17,7 @@ from outputs.notation import cases, put, text, tidy
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
+from outputs.splits import how_many
 
 if TYPE_CHECKING:
     from derive.cost import Moves
@@ -40,6 +41,7 @@ def explain(answer: Explanation) -> list[Section]:
     sections = [_question(answer), _work(answer), _bytes(answer), _memory(answer)]
     if answer.machine is not None and all(a.is_numeric for a in answer.accounts):
         sections.append(_roofline(answer))
+        sections += how_many(answer)
     sections.append(_why_legal(answer))
     sections += [s for s in (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer)) if s]
     sections += [s for s in (tile_constant(answer), if_causal(answer), if_decode(answer), profile(answer)) if s]

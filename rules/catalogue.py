@@ -3,15 +3,19 @@
 from rules.algebra import (
     defer_division,
     online_softmax,
+    own_maximum,
+    read_in_each_part,
     recompute,
     row_sum,
     share_heads,
+    split_keys,
     split_softmax,
     split_softmax_gradient,
     use_log_sum_exp,
 )
 from rules.schedule import (
     fuse,
+    fuse_parts,
     in_memory,
     interchange,
     keep_resident,
@@ -27,6 +31,9 @@ ALGEBRA = (
     defer_division.RULE,
     online_softmax.RULE,
     share_heads.RULE,
+    split_keys.RULE,
+    own_maximum.RULE,
+    read_in_each_part.RULE,
     *recompute.RULES,
     use_log_sum_exp.RULE,
     split_softmax_gradient.RULE,
@@ -34,6 +41,7 @@ ALGEBRA = (
 )
 SCHEDULE = (
     *fuse.RULES,
+    fuse_parts.RULE,
     *tile.RULES,
     tile_product.RULE,
     *launch.RULES,

@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import product
 
 from hypothesis import strategies as st
+from sympy import divisors
 
 from derive.attention import names as variant_names
 from derive.attention import variant
@@ -21,10 +22,10 @@ tiles = st.integers(1, 8)
 widths = st.integers(1, 4)
 
 
-def applies(name: str, schedule: str) -> bool:
+def applies(name: str, schedule: str, mask: str = "full") -> bool:
     """Whether every rule of *schedule* applies to a variant: a backward one needs a forward pass, FlashAttention a softmax."""
     try:
-        plan(schedule).derive(variant(name).graph())
+        plan(schedule).derive(variant(name).graph(mask))
     except PreconditionError:
         return False
     return True
@@ -32,12 +33,12 @@ def applies(name: str, schedule: str) -> bool:
 
 PAIRS = tuple(pair for pair in product(variant_names(), schedule_names()) if applies(*pair))
 """Each variant with each schedule that fits it."""
-pairs = st.sampled_from(PAIRS)
-FORWARD = tuple(n for n in schedule_names() if plan(n).direction == "forward")
+FORWARD = tuple(n for n in schedule_names() if plan(n).direction == "forward" and applies("mha", n, "causal"))
+pairs = st.sampled_from(tuple(pair for pair in PAIRS if plan(pair[1]).direction == "backward" or pair[1] in FORWARD))
 ATTENTION = tuple(v for v in variant_names() if all((v, schedule) in PAIRS for schedule in FORWARD))
 variants = st.sampled_from(ATTENTION)
 schedules = st.sampled_from(FORWARD)
-"""Variants of attention, forward, and the schedules that fit all of them."""
+"""Variants of attention, forward, and the schedules that fit all of them under every mask; ``pairs`` has no other either."""
 INTERVALS = tuple(p.name for p in patterns() if (mask := p.mask(N_q, N_k)) is None or mask.is_one_interval)
 """Masks whose keys stand together: every schedule counts the tiles they leave."""
 masks = st.sampled_from(tuple(dict.fromkeys(INTERVALS)))
@@ -51,11 +52,12 @@ def mask_sizes() -> st.SearchStrategy[dict[str, int]]:
 
 @st.composite
 def shapes(draw: st.DrawFn) -> dict[str, int]:
-    """A value for every symbol of every variant and schedule; hk divides h, tiles need not divide anything."""
-    h_k = draw(st.integers(1, 3))
+    """A value for every symbol of every variant and schedule; hk divides h, splits divide N_k, tiles need divide nothing."""
+    h_k, keys = draw(st.integers(1, 3)), draw(extents)
     return {
         "N_q": draw(extents),
-        "N_k": draw(extents),
+        "N_k": keys,
+        "n_s": draw(st.sampled_from(divisors(keys))),
         "d": draw(widths),
         "d_v": draw(widths),
         "h_k": h_k,

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 
 import sympy as sp
 
+from derive.einsum import Tensor
 from derive.rewrite import Precondition, Rule
-from derive.schedule import Kernel, Residency, Schedule
+from derive.schedule import Kernel, Loop, Residency, Schedule
 from derive.sharing import is_shared, sharing
 from derive.symbols import C_L2
 from derive.traffic import is_accumulator
@@ -29,15 +30,29 @@ ONE_CACHE = sp.Integer(1)
 
 
 def eligible(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
-    """Tensors of *kernel* that may be served by the cache: read by several CTAs, read again by one, or just written."""
+    """Tensors of *kernel* that may be served by the cache: read by several CTAs, read again by one, or just written.
+
+    Beside tensors that CTAs share as they stream them, one that each reads once, at its start, and that other CTAs share, is
+    not kept: the parts' query beside K and V.
+    """
     found = []
+    shared = [t for t in schedule.inputs_of(kernel) if is_shared(kernel, t)]
+    streamed = [t for t in shared if any(loop.carried_by(t) for loop in kernel.sequential)]
+    at_start = [
+        t for t in shared if t not in streamed and any(_grid_of(kernel, t) != _grid_of(kernel, u) for u in streamed)
+    ]
     for tensor in schedule.tensors_of(kernel):
         read_in = tensor in schedule.inputs_of(kernel)
         earlier = tensor.name in schedule.kernel_of and read_in
         again = any(not x.carried_by(tensor) for x in kernel.loops)
-        if earlier or (again and (read_in or is_accumulator(schedule, kernel, tensor))):
+        if tensor not in at_start and (earlier or (again and (read_in or is_accumulator(schedule, kernel, tensor)))):
             found.append(tensor.name)
     return tuple(found)
+
+
+def _grid_of(kernel: Kernel, tensor: Tensor) -> list[Loop]:
+    """The grid loops that carry *tensor*."""
+    return [loop for loop in kernel.grid if loop.carried_by(tensor)]
 
 
 def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rule[Schedule]:

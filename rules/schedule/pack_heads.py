@@ -30,7 +30,7 @@ def shape(schedule: Schedule) -> Iterator[Match]:
             continue
         inputs = schedule.inputs_of(kernel)
         for heads in kernel.grid:
-            shares = any(not heads.carried_by(t) and t.indices for t in inputs)
+            shares = any(not heads.carried_by(t) and not rows.carried_by(t) for t in inputs)
             if heads is not rows and len(heads.indices) == 1 and heads.tile == 1 and shares:
                 yield kernel, heads, rows
 
