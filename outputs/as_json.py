@@ -57,6 +57,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
             "matmul": _amount(account, useful[Pipe.MMA]),
             "exp": _amount(account, useful[Pipe.SFU]),
             "vector": _amount(account, useful[Pipe.VECTOR]),
+            "convert": _amount(account, account.converted),
             "rescaling": {
                 "exp": _amount(account, account.rescaling[Pipe.SFU]),
                 "vector": _amount(account, account.rescaling[Pipe.VECTOR]),

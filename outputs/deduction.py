@@ -74,7 +74,8 @@ def unfitted(request: Request, schedule: str, machine: Machine | None, options: 
     numbers: dict[str, Number] = {**request.widths, **_machine_numbers(machine, options, request), **request.numbers}
     values = {**numbers, **_tiles(chosen, numbers)}
     _check_divisors(chosen, values)
-    made = Account(derivation, values, options.convention, machine, request.operand.name)
+    narrow = request.converted.name if request.converted else ""
+    made = Account(derivation, values, options.convention, machine, request.multiplied.name, narrow)
     return _with_splits(made) if n_s in {s for s, _ in chosen.divides} and n_s.name not in values else made
 
 

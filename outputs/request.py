@@ -84,6 +84,18 @@ class Request:
         """The type of Q, K, V and O unless one is set apart."""
         return self.types["dtype"]
 
+    @property
+    def multiplied(self) -> DType:
+        """The type that matrix products run in: the wider of that of K and V and that of the other operands."""
+        return max((self.types["dtype"], self.types.get("kv", self.types["dtype"])), key=lambda t: t.width)
+
+    @property
+    def converted(self) -> DType | None:
+        """The narrowest type of an operand, where it is narrower than what products run in."""
+        groups = [self.types[g] for g in ("dtype", "kv", "probs") if g in self.types]
+        least = min(groups, key=lambda t: t.width)
+        return least if least.width < self.multiplied.width else None
+
 
 def read_request(variant: Variant, words: Iterable[str]) -> Request:
     """The request that KEY=VALUE *words* make of *variant*.

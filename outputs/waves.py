@@ -18,6 +18,7 @@ from derive.flops import Pipe, kernel_executed
 from derive.residency import kernel_dram
 from derive.symbols import C
 from derive.traffic import kernel_traffic
+from hardware.roofline import PIPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ class Waves:
     """The closed forms that the modelled time of one account is made of; raises ``UnboundError`` at numbers that lack one."""
 
     def __init__(self, account: Account) -> None:
-        self._rates = {level: account.rate(level) for level in ("mma", "exp", "vector", "l2", "dram")}
+        self._rates = {level: account.rate(level) for level in PIPES}
         self._kernels = [(kernel.ctas, _work(account, kernel)) for kernel in account.derivation.schedule.kernels]
 
     def seconds(self, values: Mapping[str, Number]) -> Number:
@@ -61,6 +62,7 @@ def _work(account: Account, kernel: Kernel) -> dict[Level, sp.Expr]:
         "mma": run[Pipe.MMA].amount,
         "exp": run[Pipe.SFU].amount,
         "vector": run[Pipe.VECTOR].amount,
+        "convert": account.kernel_converted(kernel),
         "l2": kernel_traffic(schedule, kernel).in_bytes(account.widths).total.amount,
         "dram": kernel_dram(schedule, kernel).in_bytes(account.widths).total.amount,
     }

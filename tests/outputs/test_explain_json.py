@@ -143,7 +143,9 @@ def test_a_machine_that_lacks_a_constant_answers_null(machine: str) -> None:
         assert 0 not in schedule["time"].values()
 
 
-@pytest.mark.parametrize("types", [("dtype=fp4",), ("kv=fp8",), ("scores=fp32", "probs=fp8", "stats=fp32", "acc=fp32")])
+@pytest.mark.parametrize(
+    "types", [("dtype=mxfp4",), ("kv=fp8",), ("scores=fp32", "probs=fp8", "stats=fp32", "acc=fp32")]
+)
 def test_narrow_and_mixed_types_have_the_shape_too(types: tuple[str, ...]) -> None:
     """A width of half a byte is exact text; every group that was named is in ``dtype``."""
     found = explain("mha", "N=300", "d=64", *types, "--schedule", ",".join(schedules_of("mha")))
@@ -273,7 +275,7 @@ def test_flops_do_not_depend_on_key_value_heads_and_bytes_do() -> None:
 
 def _levels(time: dict[str, Any]) -> list[float | None]:
     """Seconds of each pipe and level."""
-    return [time[level] for level in ("mma", "exp", "vector", "l2", "dram")]
+    return [time[level] for level in ("mma", "exp", "vector", "convert", "l2", "dram")]
 
 
 def _amounts(part: Any, where: str = "") -> Iterator[tuple[str, Any]]:
