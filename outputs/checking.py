@@ -219,6 +219,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
         }
         if not variant.extents["q"].free_symbols:
             numbers["N_q"] = int(value(variant.extents["q"], {}))
+        numbers |= {s.name: size(s.name, 12) for s in sorted(variant.symbols, key=str) if s.name not in numbers}
         pattern = draw(masks)
         if pattern.length is not None:
             numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)

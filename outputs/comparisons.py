@@ -215,8 +215,9 @@ def _useful_work(trial: Trial) -> int:
     pairs = int(kept_pairs(graph.mask, trial.values).sum()) if graph.mask else int(extents["q"] * extents["k"])
     counted = 0
     for e in filter(is_contraction, graph.einsums):
-        others = prod(int(extents[i.name]) for i in e.space if i.name not in ("q", "k"))
-        counted += 2 * pairs * others
+        names = {i.name for i in e.space}
+        masked = {"q", "k"} if {"q", "k"} <= names else set()  # keys of a shared prefix are no keys of the mask
+        counted += 2 * (pairs if masked else 1) * prod(int(extents[name]) for name in names - masked)
     formula = trial.number(trial.forms.matmul.amount)
     if formula != counted:
         raise trial.disagrees("exact matmul FLOP", formula, counted)

@@ -136,7 +136,7 @@ def read_request(variant: Variant, words: Iterable[str]) -> Request:
         else:
             tied |= key == "N" and len(sets) > 1
             numbers |= dict.fromkeys(sets, _number(key, sets[0], text, types))
-            mask_keys |= {key} & MASK_KEYS
+            mask_keys |= {key} & MASK_KEYS if sets[0] not in has else set()
     pattern = Pattern(mask, frozenset(mask_keys), listed)
     if pattern.length is not None:
         _check_packed(variant, pattern, numbers)

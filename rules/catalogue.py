@@ -16,6 +16,7 @@ from rules.algebra import (
 from rules.schedule import (
     fuse,
     fuse_parts,
+    fuse_streams,
     in_memory,
     interchange,
     keep_resident,
@@ -42,12 +43,13 @@ ALGEBRA = (
 SCHEDULE = (
     *fuse.RULES,
     fuse_parts.RULE,
+    fuse_streams.RULE,
     *tile.RULES,
     tile_product.RULE,
     *launch.RULES,
     *interchange.RULES,
     skip_masked.RULE,
-    pack_heads.RULE,
+    *pack_heads.RULES,
     in_memory.RULE,
     *keep_resident.RULES,
 )

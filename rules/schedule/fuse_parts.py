@@ -55,11 +55,12 @@ def rewrite(schedule: Schedule, match: Match) -> Schedule:
     return schedule.replace(match, Kernel(names))
 
 
-def _untiled(schedule: Schedule, match: Match) -> bool:
+def untiled(schedule: Schedule, match: Match) -> bool:
+    """No kernel of the run has loops."""
     return not any(kernel.loops for kernel in match)
 
 
-def _reads_what_is_made(schedule: Schedule, match: Match) -> bool:
+def reads_what_is_made(schedule: Schedule, match: Match) -> bool:
     """What the run reads is an input, its own, or made before its first kernel."""
     first = schedule.kernels.index(match[0])
     made = {name for kernel in (*schedule.kernels[:first], *match) for name in kernel.einsums}
@@ -110,12 +111,12 @@ RULE: Rule[Schedule] = Rule(
     preconditions=(
         Precondition(
             says="no kernel of the run has loops yet, so merging changes no order of points",
-            holds=_untiled,
+            holds=untiled,
             counterexample=lambda: _with_loop(lift(_graph())),
         ),
         Precondition(
             says="what the run reads from other kernels is made before it",
-            holds=_reads_what_is_made,
+            holds=reads_what_is_made,
             counterexample=lambda: lift(_graph(late=True)),
         ),
     ),

@@ -23,7 +23,7 @@ from derive.notation import cascade
 from derive.passes import passes
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import B_c, B_r, N_k, N_q, b, h, h_k, n_s
+from derive.symbols import B_c, B_r, N_k, N_p, N_q, b, h, h_k, n_s
 from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
 
 Match = tuple[Kernel, str]
@@ -147,6 +147,14 @@ SHARED_HEADS: Rule[Schedule] = Rule(
 )
 
 
+def _prefix(*, two_passes: bool = False) -> Graph:
+    """The row sum of exponentials over shared keys, relative to their maximum in two passes."""
+    text = "E[q,p] = exp(S[q,p])\nl[q] = sum[p] E[q,p]"
+    if two_passes:
+        text = "m[q] = max[p] S[q,p]\nX[q,p] = S[q,p] - m[q]\nE[q,p] = exp(X[q,p])\nl[q] = sum[p] E[q,p]"
+    return cascade(text, {"q": N_q, "p": N_p}, outputs=("l",), width=b)
+
+
 def _merge(*, repaired: bool) -> Graph:
     """The sums of several parts, each relative to its own maximum, added up; repaired as the maximum rises, or not."""
     text = """
@@ -162,5 +170,6 @@ def _merge(*, repaired: bool) -> Graph:
 
 QUERIES = tile("q", B_r, example=streaming, two_passes=lambda: _needs_two_passes("q"))
 KEYS = tile("k", B_c, example=streaming, two_passes=two_pass)
+PREFIX = tile("p", B_c, example=_prefix, two_passes=lambda: _prefix(two_passes=True))
 PARTS = tile("s", sp.Integer(1), example=lambda: _merge(repaired=True), two_passes=lambda: _merge(repaired=False))
-RULES = (QUERIES, KEYS, PARTS, SHARED_HEADS)
+RULES = (QUERIES, KEYS, PREFIX, PARTS, SHARED_HEADS)

@@ -17,7 +17,7 @@ import sympy as sp
 from derive.attention import names as variant_names
 from derive.attention import variant as find_variant
 from derive.exact import Gcd
-from derive.symbols import h, h_k
+from derive.symbols import N_p, h, h_k
 from tests.outputs.command import derive
 from tests.strategies import PAIRS, applies
 
@@ -42,7 +42,9 @@ def numbers_for(variant: str) -> tuple[str, ...]:
     """A small shape with tiles that divide nothing."""
     length = "Nk=300" if variant == "decode" else "N=300"
     has = find_variant(variant).symbols
-    heads = [f"{key}={size}" for key, symbol, size in (("h", h, 4), ("hk", h_k, 2)) if symbol in has]
+    heads = [
+        f"{key}={size}" for key, symbol, size in (("h", h, 4), ("hk", h_k, 2), ("prefix", N_p, 70)) if symbol in has
+    ]
     return (length, "d=64", *heads)
 
 

@@ -7,17 +7,26 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
 
+from derive.attention import variant
 from derive.conversion import converted
+from derive.evaluate import random_inputs
 from derive.exact import value
+from derive.execute import execute
 from derive.flops import Pipe, flops
 from derive.graph import Graph
 from derive.notation import cascade
 from derive.symbols import N_k, b, b_kv, h, symbol
 from hardware import load
+from outputs.account import Account
+from outputs.splits import splits as priced
 from rules.derivations import plan
 from tests.published.questions import MiB, ask, moved, total
+from tests.rules.meaning import counted, walked
+from tests.strategies import shapes
 
 LATENT, ROPE = 512, 64
 
@@ -87,8 +96,6 @@ def test_case_71_a_kernel_a_head_reads_the_cache_once_a_head() -> None:
 @pytest.mark.parametrize(("splits", "share"), [(2, Fraction(96, 108)), (3, Fraction(144, 216))])
 def test_case_72_parts_fill_waves(splits: int, share: Fraction) -> None:
     """https://github.com/Dao-AILab/flash-attention/issues/609: 48 blocks on 108 SMs, 0.889 with 2 parts, 0.667 with 3."""
-    from outputs.splits import splits as priced
-
     found = priced(ask(f"mha Nq=1 Nk=6144 h=48 d=128 splits={splits}", "split-kv", on="a100-sxm-80gb"))
     assert found is not None
     assert found.shares[splits] == share
@@ -101,3 +108,62 @@ def test_partial_results_of_a_decode_step_are_a_small_part_of_its_bytes() -> Non
     partial = moved(found, found.sm, "m_s", "l_s", "U_O_s")
     assert partial == 2 * 32 * 16 * 130 * 4
     assert Fraction(partial, total(found, found.sm)) < Fraction(1, 400)
+
+
+# --- a shared prefix --------------------------------------------------------------------------------------------------
+
+
+def shared(sequences: int, schedule: str, more: str = "") -> Account:
+    """Llama-2 7B's heads, one query a sequence, a prefix of 32,768 keys and 256 of each sequence's own."""
+    question = f"cascade Nq=1 Nk=256 prefix=32K B={sequences} h=32 hk=32 d=128 {more}"
+    return ask(question, schedule)
+
+
+@pytest.mark.parametrize("sequences", [1, 2, 128, 256])
+def test_a_cascade_reads_the_prefix_once_where_sequences_read_it_each(sequences: int) -> None:
+    """flashinfer.ai/2024/02/02/cascade-inference.html: one graph, two schedules; own keys, Q and states move alike."""
+    apart, together = (shared(sequences, s) for s in ("per-sequence", "cascade"))
+    prefix = 32 * 32768 * 2 * 128 * 2
+    tiles = -(-sequences // 128)
+    assert moved(apart, apart.sm, "Kp", "Vp") == sequences * prefix
+    assert moved(together, together.sm, "Kp", "Vp") == tiles * prefix
+    assert total(apart, apart.sm) - total(together, together.sm) == (sequences - tiles) * prefix
+    assert total(apart, apart.compulsory) == total(together, together.compulsory)
+    assert moved(together, together.compulsory, "Kp", "Vp") == prefix
+
+
+def test_the_published_gain_lies_below_what_the_bytes_allow() -> None:
+    """Up to 31x over vLLM's PagedAttention at 32,768 shared keys, B >= 128, suffixes up to 256 (H100, 7B); bytes allow 64x.
+
+    At 256 keys shared by two sequences there is little to gain.
+    """
+    apart, together = (shared(128, s) for s in ("per-sequence", "cascade"))
+    assert 31 < Fraction(total(apart, apart.sm), total(together, together.sm)) < 65
+    few = [ask("cascade Nq=1 Nk=32K prefix=256 B=2 h=32 hk=32 d=128", s) for s in ("per-sequence", "cascade")]
+    assert Fraction(total(few[0], few[0].sm), total(few[1], few[1].sm)) < Fraction(101, 100)
+
+
+@settings(max_examples=25)
+@given(numbers=shapes())
+@pytest.mark.parametrize("schedule", ["op-by-op", "per-sequence", "cascade"])
+def test_a_cascade_is_attention_over_prefix_and_own_keys(schedule: str, numbers: dict[str, int]) -> None:
+    """Each sequence against plain attention over its keys with the prefix put before them; several sequences at once."""
+    graph = variant("cascade").graph()
+    inputs = random_inputs(graph, numbers, np.random.default_rng(1))
+    found = execute(plan(schedule).derive(graph).schedule, inputs, {"c": 0.5}, numbers)["O"]
+    for at in np.ndindex(*found.shape[:3]):
+        sequence, group, _ = at
+        keys = np.concatenate([inputs["Kp"][group], inputs["K"][sequence, group]])
+        values = np.concatenate([inputs["Vp"][group], inputs["V"][sequence, group]])
+        scores = np.exp(0.5 * inputs["Q"][at] @ keys.T)
+        wanted = scores @ values / scores.sum(axis=-1, keepdims=True)
+        np.testing.assert_allclose(found[at], wanted, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=25)
+@given(numbers=shapes())
+@pytest.mark.parametrize("schedule", ["per-sequence", "cascade"])
+def test_a_cascade_moves_what_the_walker_counts(schedule: str, numbers: dict[str, int]) -> None:
+    """Ragged tiles of (query, sequence, head) rows included."""
+    schedule_ = plan(schedule).derive(variant("cascade").graph()).schedule
+    assert counted(schedule_, numbers) == walked(schedule_, numbers)

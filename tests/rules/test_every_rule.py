@@ -190,7 +190,7 @@ def drawn_numbers(random: Random) -> dict[str, int]:
     drawn = {name: random.randint(1, 5) for name in ("N_q", "N_k")} | {"d": random.randint(1, 2)}
     drawn |= {"d_v": random.randint(1, 2), "h_k": heads, "h": heads * random.randint(1, 2), "B": random.randint(1, 2)}
     parts = divisors(drawn["N_k"])
-    drawn["n_s"] = parts[len(parts) // 2]
+    drawn |= {"n_s": parts[len(parts) // 2], "N_p": drawn["N_q"]}
     return drawn | {tile: random.randint(1, 3) for tile in ("B_r", "B_c", "B_d")}
 
 
