@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from sympy import Integer
 
 from derive.attention import variant
 from derive.conversion import converted
@@ -19,12 +20,14 @@ from derive.execute import execute
 from derive.flops import Pipe, flops
 from derive.graph import Graph
 from derive.notation import cascade
-from derive.symbols import N_k, b, b_kv, h, symbol
+from derive.symbols import N_k, N_q, b, b_kv, h
+from derive.traffic import compulsory
 from hardware import load
+from hardware.roofline import ridge
 from outputs.account import Account
 from outputs.splits import splits as priced
 from rules.derivations import plan
-from tests.published.questions import MiB, ask, moved, total
+from tests.published.questions import MiB, ask, matmul_flop, moved, total
 from tests.rules.meaning import counted, walked
 from tests.strategies import shapes
 
@@ -40,8 +43,7 @@ def latent_decode() -> Graph:
         P[h,q,k] = softmax(S[h,q,k])
         O[h,q,c] = sum[k] P[h,q,k] * C[k,c]
     """
-    one = symbol("N_q") / symbol("N_q")
-    extents = {"h": h, "q": one, "k": N_k, "c": one * LATENT, "r": one * ROPE}
+    extents = {"h": h, "q": N_q, "k": N_k, "c": Integer(LATENT), "r": Integer(ROPE)}
     return cascade(text, extents, outputs=("O",), width=b, widths={"C": b_kv})
 
 
@@ -52,7 +54,7 @@ def test_case_69_dequantising_the_latent_cache_takes_longer_than_multiplying_it(
     """
     schedule = plan("flash2").derive(latent_decode()).schedule
     (kernel,) = schedule.kernels
-    numbers = {"h": 64, "N_k": 4096, "B_r": 64, "B_c": 64}
+    numbers = {"h": 64, "N_q": 1, "N_k": 4096, "B_r": 64, "B_c": 64}
     elements = value(converted(schedule, kernel, 2, {"b": 2, "b_kv": 1}).amount, {**numbers, "h": 1})
     assert Fraction(elements, numbers["N_k"]) == LATENT
     machine = load("h100-sxm")
@@ -76,6 +78,27 @@ def test_case_69_a_bf16_query_with_an_fp8_cache_is_multiplied_at_the_bf16_rate()
     unknown = ask("decode N=8192 h=32 hk=8 d=128 kv=fp8", "flash2-packed", on="a100-sxm-80gb")
     assert unknown.rate("convert") is None
     assert unknown.times["convert"] is None
+
+
+@pytest.mark.parametrize(
+    ("heads", "queries", "keys", "intensity"), [(128, 1, None, 241.8), (128, 1, 4096, 228.3), (128, 2, 4096, 432.5)]
+)
+def test_case_65_a_latent_cache_at_128_heads_is_memory_bound_with_one_query(
+    heads: int, queries: int, keys: int | None, intensity: float
+) -> None:
+    """https://github.com/deepseek-ai/FlashMLA (docs/20250422-new-kernel-deep-dive.md): the rounded 2 h s_q says otherwise.
+
+    The exact ratio is h s_q (576 + 512)/576 FLOP a byte: compute-bound from 156.3 heads and queries at 989 TFLOP/s.
+    """
+    graph = latent_decode()
+    numbers = {"h": heads, "N_q": queries, "N_k": keys or 10**9}
+    widths = dict.fromkeys(graph.tensors, b)
+    moved_bytes = value(compulsory(graph).in_bytes(widths).total.amount, {**numbers, "b": 2})
+    found = Fraction(value(flops(plan("flash2").derive(graph).schedule.graph)[Pipe.MMA].amount, numbers)) / moved_bytes
+    ridge_ = ridge(load("h100-sxm"), "bf16")
+    assert float(found) == pytest.approx(intensity, abs=0.06)
+    assert (found > ridge_) == (queries > 1)
+    assert float(ridge_ / Fraction(576 + 512, 576)) == pytest.approx(156.3, abs=0.1)
 
 
 def test_case_71_a_kernel_a_head_reads_the_cache_once_a_head() -> None:
@@ -167,3 +190,63 @@ def test_a_cascade_moves_what_the_walker_counts(schedule: str, numbers: dict[str
     """Ragged tiles of (query, sequence, head) rows included."""
     schedule_ = plan(schedule).derive(variant("cascade").graph()).schedule
     assert counted(schedule_, numbers) == walked(schedule_, numbers)
+
+
+# --- chunks of a prompt, and drafts of a few tokens -------------------------------------------------------------------
+
+CHUNK, PROMPT = 8192, 131_072
+LAYERS = 80
+
+
+def layers(sizes: int) -> float:
+    """Bytes of all layers."""
+    return float(LAYERS * sizes)
+
+
+def chunk(rows: int, prompt: int = PROMPT) -> Account:
+    """A chunk of 8192 new tokens after a prompt, one KV head a rank: the prompt's keys, then the chunk's own, causal."""
+    words = f"cascade Nq={CHUNK} Nk={CHUNK} prefix={prompt} h=1 d=128 mask=causal Br={rows}"
+    return ask(words, "per-sequence", on=None)
+
+
+def test_case_55_three_readings_of_what_a_chunk_reads_of_its_prompt() -> None:
+    """https://github.com/sgl-project/sglang/issues/34298: 43.98 TB without reuse, 343.6 GB by query tile, 5.37 GB once."""
+    without, tiled = chunk(1), chunk(128)
+    assert layers(moved(without, without.sm, "Kp", "Vp")) == pytest.approx(43.98e12, rel=1e-4)
+    assert layers(moved(tiled, tiled.sm, "Kp", "Vp")) == pytest.approx(343.6e9, rel=1e-4)
+    assert layers(moved(tiled, tiled.compulsory, "Kp", "Vp")) == pytest.approx(5.37e9, rel=1e-3)
+
+
+def test_case_55_the_pairs_of_a_chunk() -> None:
+    """C p + c(c+1)/2, not (c^2 + c)/2: 33 times as many; a mask says the same as a prefix of its own."""
+    pairs_ = CHUNK * PROMPT + CHUNK * (CHUNK + 1) // 2
+    assert pairs_ == 1_107_300_352
+    whole = f"gqa Nq={CHUNK} Nk={PROMPT + CHUNK} d=128 mask=causal"
+    assert matmul_flop(whole, on=None) == 4 * 128 * pairs_
+    apart = chunk(128)
+    assert apart.exact(apart.useful[Pipe.MMA]) == 4 * 128 * pairs_
+    assert round(Fraction(pairs_, CHUNK * (CHUNK + 1) // 2)) == 33
+
+
+def test_case_55_sixteen_chunks_read_their_prompts_seven_and_a_half_times() -> None:
+    """983,040 tokens of earlier chunks for a prompt of 131,072, however well each chunk reuses what it reads."""
+    a_token = 2 * 128 * 2
+    found = [ask(f"gqa Nq={CHUNK} Nk={CHUNK * n} d=128 mask=causal", "flash2", on=None) for n in range(1, 17)]
+    again = sum(moved(a, a.compulsory, "K", "V") for a in found) // a_token - PROMPT
+    assert again == 983_040
+    assert again / PROMPT == 7.5
+
+
+@pytest.mark.parametrize("drafted", [2, 4, 8])
+def test_a_draft_of_a_few_tokens_reads_the_cache_once(drafted: int) -> None:
+    """Leviathan et al. 2023, arXiv:2211.17192, section 3.4: verifying costs the memory accesses of one decode step.
+
+    The tokens of a draft see each other causally; with a group's heads they fill one tile, so intensity grows with them.
+    """
+    question = "h=32 hk=8 d=128"
+    draft = ask(f"gqa Nq={drafted} Nk={8192 + drafted} {question} mask=causal", "flash2-packed")
+    single = ask(f"gqa Nq=1 Nk={8192 + drafted} {question} mask=causal", "flash2-packed")
+    assert moved(draft, draft.sm, "K", "V") == moved(single, single.sm, "K", "V")
+    assert draft.intensity / single.intensity == pytest.approx(drafted, rel=0.01)  # type: ignore[operator]
+    seen = drafted * 8192 + drafted * (drafted + 1) // 2
+    assert draft.exact(draft.useful[Pipe.MMA]) == 4 * 128 * 32 * seen
