@@ -18,15 +18,15 @@ class Backward(Variant):
     """A variant whose graph is the gradients of another's.
 
     Attributes:
-        widths: bytes an element of gradients that are not as wide as their tensor: the gradient of the scaled queries is
+        gradients: bytes an element of gradients that are not as wide as their tensor: the gradient of the scaled queries is
             a partial sum over the keys, held in the accumulator's type.
     """
 
-    widths: Mapping[str, sp.Expr] = field(default_factory=lambda: {"dQs": b_acc})
+    gradients: Mapping[str, sp.Expr] = field(default_factory=lambda: {"dQs": b_acc})
 
     def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """The gradients of its inputs under *mask*; see ``Variant.graph``."""
-        return differentiate(super().graph(mask, given), self.widths)
+        return differentiate(super().graph(mask, given), self.gradients, self.constants)
 
 
 def backward(forward: Variant, *, name: str, reference: str) -> Backward:

@@ -30,6 +30,8 @@ MEANINGS: dict[str, Meaning] = {
     "N_k": Meaning("Nk", "keys a head"),
     "d": Meaning("d", "head dimension of Q and K"),
     "d_v": Meaning("dv", "head dimension of V and O (default d)"),
+    "d_c": Meaning("dc", "width of the latent that keys and values are made of"),
+    "d_r": Meaning("dr", "rotary channels of a head beside the latent"),
     "h": Meaning("h", "query heads (default 1)"),
     "h_k": Meaning("hk", "key/value heads (default h)"),
     "B": Meaning("B", "batch (default 1)"),
@@ -100,6 +102,7 @@ N = sp.Symbol("N", positive=True, integer=True)
 """Queries and keys a head, where both are one length; printed, and read back, in their place."""
 d, d_v = symbol("d"), symbol("d_v")
 h, h_k, B = symbol("h"), symbol("h_k"), symbol("B")
+d_c, d_r = symbol("d_c"), symbol("d_r")
 M_reg, M_L2 = symbol("M_reg"), symbol("M_L2")
 M, B_r, B_c, B_d = symbol("M"), symbol("B_r"), symbol("B_c"), symbol("B_d")
 C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")

@@ -31,7 +31,8 @@ class Variant:
         one_sequence: whether queries and keys come from one sequence, so that N stands for both lengths.
         direction: ``forward`` or ``backward``.
         schedules: those that are compared when none is named.
-        widths: bytes an element of tensors beside Q, K, V, S, P and their like.
+        constants: inputs that no gradient is asked for, such as the slopes of ALiBi.
+        widths: bytes an element of tensors whose width is not the operands'.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Variant:
     one_sequence: bool = True
     direction: str = "forward"
     schedules: tuple[str, ...] = ("naive", "flash2")
+    constants: tuple[str, ...] = ()
     widths: Mapping[str, sp.Expr] = field(default_factory=dict)
 
     def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:

@@ -15,6 +15,7 @@ from outputs.account import by_tensor
 from outputs.latex import step_latex
 from outputs.notation import regime
 from outputs.splits import splits
+from outputs.trade import Trade, trades
 
 if TYPE_CHECKING:
     from derive.rewrite import Step
@@ -39,6 +40,20 @@ def as_json(explanation: Explanation) -> Json:
         "dtype": {group: t.name for group, t in request.types.items()},
         "parameters": parameters,
         "schedules": {a.name: _schedule(explanation, a) for a in accounts},
+        "crossings": [_crossing(accounts[0], trade) for trade in trades(explanation)],
+    }
+
+
+def _crossing(account: Account, trade: Trade) -> Json:
+    """Where the dense matmul FLOP of two schedules are equal; ``below`` runs fewer below it."""
+    return {
+        "quantity": "matmul",
+        "below": trade.below,
+        "above": trade.above,
+        "symbol": trade.symbol.name,
+        "symbolic": readable(account, trade.at),
+        "value": None if trade.number is None else float(trade.number),
+        "many_keys": None if trade.limit is None else readable(account, trade.limit),
     }
 
 

@@ -194,6 +194,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
     fixed = {name: int(number) for name, number in request.numbers.items()}
     packed = _DOCUMENTS if _packs(variant) else ()
     every = [p for p in patterns(packed) if _is_counted(variant.name, schedules, p)]
+    others = sorted({s.name for s in variant.symbols} - {"N_q", "N_k", "d", "d_v", "h_k", "h", "B"})
     masks = st.just(request.pattern) if request.mask != "full" else st.sampled_from(every)
 
     @st.composite
@@ -204,6 +205,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
         kv_heads = size("h_k", 3)
         parts = _parts(draw, schedules, fixed)
         numbers = {
+            **{name: size(name, 4) for name in others},
             "N_q": size("N_q", 32),
             "N_k": size("N_k", 32),
             "d": size("d", 4),
@@ -219,12 +221,11 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
         }
         if not variant.extents["q"].free_symbols:
             numbers["N_q"] = int(value(variant.extents["q"], {}))
-        numbers |= {s.name: size(s.name, 12) for s in sorted(variant.symbols, key=str) if s.name not in numbers}
         pattern = draw(masks)
         if pattern.length is not None:
             numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
         numbers |= {name: size(name, 12) for name in sorted(pattern.sizes)}
-        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"])
+        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"] + sum(numbers[name] for name in others))
         return Configuration(
             numbers=numbers,
             widths=request.widths,

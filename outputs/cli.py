@@ -200,10 +200,16 @@ def _answer(
 @main.command()
 @click.option("--json", "json_", is_flag=True, help="A JSON list.")
 def variants(json_: bool) -> None:
-    """The variants of attention that can be asked about."""
+    """The variants of attention that can be asked about, each with the sizes it is written in."""
     from derive.attention import names, variant
+    from derive.symbols import MEANINGS
 
-    _list([{"name": n, "says": variant(n).says, "reference": variant(n).reference} for n in names()], json_)
+    rows = []
+    for name in names():
+        found = variant(name)
+        keys = [m.key for s, m in MEANINGS.items() if s in {x.name for x in found.symbols}]
+        rows.append({"name": name, "says": found.says, "symbols": keys, "reference": found.reference})
+    _list(rows, json_)
 
 
 @main.command()
@@ -285,8 +291,9 @@ def _list(rows: list[dict[str, Any]], json_: bool) -> None:
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:
+        symbols = f"  ({', '.join(row['symbols'])})" if row.get("symbols") else ""
         reference = f"  [{row['reference']}]" if row["reference"] else ""
-        click.echo(f"{row['name']:<{width}}  {row['says']}{reference}")
+        click.echo(f"{row['name']:<{width}}  {row['says']}{symbols}{reference}")
 
 
 def _show(sections: list[Any]) -> None:

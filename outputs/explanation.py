@@ -78,7 +78,7 @@ class Explanation:
         return self._account(replace(self.request, numbers=numbers), schedule, **options)
 
     def causal(self, schedule: str) -> Account | None:
-        """*schedule* under a causal mask, when the question had none and the schedule takes one."""
+        """*schedule* under a causal mask, when the question had none and the schedule is legal under one."""
         if self.request.mask != "full":
             return None
         try:

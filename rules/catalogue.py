@@ -2,9 +2,12 @@
 
 from rules.algebra import (
     defer_division,
+    delay_division,
+    distribute,
     online_softmax,
     own_maximum,
     read_in_each_part,
+    reassociate,
     recompute,
     row_sum,
     share_heads,
@@ -15,6 +18,7 @@ from rules.algebra import (
 )
 from rules.schedule import (
     fuse,
+    fuse_pairs,
     fuse_parts,
     fuse_streams,
     in_memory,
@@ -29,6 +33,9 @@ from rules.schedule import (
 
 ALGEBRA = (
     split_softmax.RULE,
+    delay_division.RULE,
+    distribute.RULE,
+    reassociate.RULE,
     defer_division.RULE,
     online_softmax.RULE,
     share_heads.RULE,
@@ -42,6 +49,7 @@ ALGEBRA = (
 )
 SCHEDULE = (
     *fuse.RULES,
+    *fuse_pairs.RULES,
     fuse_parts.RULE,
     fuse_streams.RULE,
     *tile.RULES,

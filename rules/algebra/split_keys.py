@@ -2,8 +2,8 @@ r"""Cut the keys into parts: what is reduced over k is reduced within each part,
 
     sum_k A[q,k]   =   sum_s ( sum_k A[q,s,k] ),        max_k A[q,k]   =   max_s ( max_k A[q,s,k] )
 
-Precondition  no mask thins the pairs; no softmax normalises over k; no output carries k; n_s divides N_k (a number, checked
-              where numbers are).
+Precondition  no mask thins the pairs; no softmax normalises over k; no output carries k; nothing is made from the positions of
+              keys; n_s divides N_k (a number, checked where numbers are).
 Proof         sums and maxima are associative: the points of a reduction are the same, taken part by part. Where k stands in
               memory, (s, k) stands in its place with k fastest: the same elements, the same bytes.
 Effect        nothing waits for a whole run over k but the reductions over s: parts can run at once. Each reduction leaves n_s
@@ -71,17 +71,24 @@ def _no_output(graph: Graph, keys: Index) -> bool:
     return not any(keys in graph.tensors[name].indices for name in graph.outputs)
 
 
-def _graph(*, masked: bool = False, opaque: bool = False, leaves: bool = False) -> Graph:
-    """The row maximum of scores, and their product with V."""
+def _nothing_is_generated(graph: Graph, keys: Index) -> bool:
+    return not any(e.map.is_generated and keys in e.output.indices for e in graph.einsums)
+
+
+def _graph(*, masked: bool = False, opaque: bool = False, leaves: bool = False, positions: bool = False) -> Graph:
+    """The row maximum of scores, and their product with V; perhaps the sum of the keys' positions beside them."""
     q, k, e = Index("q", N_q), Index("k", N_k), Index("e", d_v)
     s, v, p = Tensor("S", (q, k), b_s), Tensor("V", (k, e), b), Tensor("P", (q, k), b_s)
     mask = causal(N_q, N_k) if masked else None
-    einsums = (
+    einsums: tuple[Einsum, ...] = (
         Einsum(Tensor("m", (q,), b_l), (s,), Map.COPY, Reduce.MAX, mask),
         Einsum(p, (s,), Map.SOFTMAX if opaque else Map.EXP, None, mask),
         Einsum(Tensor("O", (q, e), b), (p, v), Map.MUL, Reduce.SUM, mask),
     )
-    return Graph(einsums, ("m", "O", "P") if leaves else ("m", "O"))
+    if positions:
+        x, total = Tensor("x", (k,), b), Tensor("t", (), b)
+        einsums += (Einsum(x, (), Map.POSITION), Einsum(total, (x,), Map.COPY, Reduce.SUM))
+    return Graph(einsums, ("m", "O", *(("P",) if leaves else ()), *(("t",) if positions else ())))
 
 
 RULE = Rule(
@@ -104,6 +111,11 @@ RULE = Rule(
             says="no output carries the keys, so that what is left has the indices it had",
             holds=_no_output,
             counterexample=lambda: _graph(leaves=True),
+        ),
+        Precondition(
+            says="nothing is made from the positions of the keys, which a part would count from its own first",
+            holds=_nothing_is_generated,
+            counterexample=lambda: _graph(positions=True),
         ),
     ),
     rewrite=rewrite,

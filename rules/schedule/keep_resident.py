@@ -2,8 +2,8 @@ r"""Let the cache between HBM and the SMs serve what is read again.
 
     HBM reads of K, V  =  X F  while H F <= C_L2,  else  I F      (X slices of F bytes, H live, I wave-slice meetings)
 
-Precondition  the grid loops that carry a shared tensor are neighbours, so that its readers are issued in runs; shared
-              tensors are only read.
+Precondition  of a kernel's shared tensors some are carried by grid loops that are neighbours, so that their readers are
+              issued in runs; the others stream past and are not kept. Shared tensors are only read.
 Proof         LRU keeps a line while fewer than C_L2 other bytes are touched between two uses; within a wave all sharers use
               a tile in the same step, and between waves at most the H live slices are touched.
 Effect        the K and V re-reads become cache hits: HBM sees each slice once instead of once a row tile.
@@ -17,10 +17,9 @@ from collections.abc import Iterator
 
 import sympy as sp
 
-from derive.einsum import Tensor
 from derive.rewrite import Precondition, Rule
-from derive.schedule import Kernel, Loop, Residency, Schedule
-from derive.sharing import is_shared, sharing
+from derive.schedule import Kernel, Residency, Schedule
+from derive.sharing import is_shared, readers_run_together, sharings
 from derive.symbols import C_L2
 from derive.traffic import is_accumulator
 from rules.schedule.examples import flash, fused, loop, streaming
@@ -30,29 +29,15 @@ ONE_CACHE = sp.Integer(1)
 
 
 def eligible(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
-    """Tensors of *kernel* that may be served by the cache: read by several CTAs, read again by one, or just written.
-
-    Beside tensors that CTAs share as they stream them, one that each reads once, at its start, and that other CTAs share, is
-    not kept: the parts' query beside K and V.
-    """
+    """Tensors of *kernel* that may be served by the cache: read by several CTAs, read again by one, or just written."""
     found = []
-    shared = [t for t in schedule.inputs_of(kernel) if is_shared(kernel, t)]
-    streamed = [t for t in shared if any(loop.carried_by(t) for loop in kernel.sequential)]
-    at_start = [
-        t for t in shared if t not in streamed and any(_grid_of(kernel, t) != _grid_of(kernel, u) for u in streamed)
-    ]
     for tensor in schedule.tensors_of(kernel):
         read_in = tensor in schedule.inputs_of(kernel)
         earlier = tensor.name in schedule.kernel_of and read_in
         again = any(not x.carried_by(tensor) for x in kernel.loops)
-        if tensor not in at_start and (earlier or (again and (read_in or is_accumulator(schedule, kernel, tensor)))):
+        if earlier or (again and (read_in or is_accumulator(schedule, kernel, tensor))):
             found.append(tensor.name)
     return tuple(found)
-
-
-def _grid_of(kernel: Kernel, tensor: Tensor) -> list[Loop]:
-    """The grid loops that carry *tensor*."""
-    return [loop for loop in kernel.grid if loop.carried_by(tensor)]
 
 
 def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rule[Schedule]:
@@ -69,7 +54,7 @@ def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rul
             yield found
 
     def rewrite(schedule: Schedule, match: Match) -> Schedule:
-        kept = {k: k.with_(residency=Residency(eligible(schedule, k), sawtooth, caches)) for k in match}
+        kept = {k: k.with_(residency=Residency(_kept(schedule, k), sawtooth, caches)) for k in match}
         return Schedule(schedule.graph, tuple(kept.get(k, k) for k in schedule.kernels))
 
     return Rule(
@@ -80,7 +65,7 @@ def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rul
         shape=shape,
         preconditions=(
             Precondition(
-                says="the grid loops that carry a shared tensor are neighbours, so that its readers are issued in runs",
+                says="the grid loops that carry some shared tensor are neighbours, so that its readers are issued in runs",
                 holds=_readers_run_together,
                 counterexample=lambda: _scattered(),
             ),
@@ -94,19 +79,22 @@ def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rul
 
 def _fits(schedule: Schedule) -> sp.Basic:
     """The live slices fit: ``H F <= C_L2``."""
-    found = [sharing(schedule, kernel) for kernel in schedule.kernels]
-    return sp.And(*(s.live_bytes <= C_L2 for s in found if s is not None))
+    found = [sharings(schedule, kernel) for kernel in schedule.kernels]
+    return sp.And(*(sp.Add(*(s.live_bytes for s in groups)) <= C_L2 for groups in found if groups))
 
 
 def _readers_run_together(schedule: Schedule, match: Match) -> bool:
     for kernel in match:
-        for tensor in schedule.inputs_of(kernel):
-            if not is_shared(kernel, tensor):
-                continue
-            carried = [n for n, x in enumerate(kernel.grid) if x.carried_by(tensor)]
-            if carried and carried[-1] - carried[0] + 1 != len(carried):
-                return False
+        shared = [t for t in schedule.inputs_of(kernel) if is_shared(kernel, t)]
+        if shared and not any(readers_run_together(kernel, t) for t in shared):
+            return False
     return True
+
+
+def _kept(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
+    """What is eligible, without inputs whose readers are scattered over the grid."""
+    tensors = schedule.graph.tensors
+    return tuple(name for name in eligible(schedule, kernel) if readers_run_together(kernel, tensors[name]))
 
 
 def _scattered() -> Schedule:

@@ -2,7 +2,8 @@
 
     for t in 0..T: body(t)   =   grid t in 0..T: body(t), in any order and at once
 
-Precondition  every Einsum of the kernel carries the index, so that no two trips meet in one result.
+Precondition  every Einsum of the kernel carries the index, or stays in the kernel and does not depend on it, so that no two
+              trips meet in one result.
 Proof         trips then read inputs and write disjoint parts of every result: they commute.
 Effect        T CTAs instead of T trips; each has a fast memory of its own, so nothing is kept from trip to trip.
 Reference     Dao 2023, arXiv:2307.08691, section 3.2 (parallelism over the sequence length).
@@ -26,9 +27,9 @@ Match = tuple[Kernel, tuple[Index, ...]]
 
 
 def parallel_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
-    """Indices that every Einsum of *kernel* carries in its result, outermost first."""
-    nodes = schedule.nodes(kernel)
-    return tuple(i for i in nodes[-1].output.indices if all(i in e.output.indices for e in nodes))
+    """Indices over which CTAs can run without meeting in any result of *kernel*, outermost first."""
+    last = schedule.nodes(kernel)[-1].output
+    return tuple(i for i in last.indices if all(schedule.is_independent(name, kernel, (i,)) for name in kernel.einsums))
 
 
 def launch_loop(index: str) -> Rule[Schedule]:
@@ -57,7 +58,8 @@ def launch_loop(index: str) -> Rule[Schedule]:
         shape=shape,
         preconditions=(
             Precondition(
-                says=f"every Einsum of the kernel carries {index}, so that no two CTAs meet in one result",
+                says=f"every Einsum of the kernel carries {index} or is private and independent of it, "
+                "so that no two CTAs meet in one result",
                 holds=independent,
                 counterexample=lambda: fused(_reduced_over(index), loop(_reduced_over(index), index)),
             ),
@@ -119,7 +121,8 @@ HEADS: Rule[Schedule] = Rule(
     shape=_shape_heads,
     preconditions=(
         Precondition(
-            says="every Einsum of the kernel carries the head, so that no head needs another's result",
+            says="every Einsum of the kernel carries the head or is private and independent of it, "
+            "so that no head needs another's result",
             holds=_heads_are_independent,
             counterexample=lambda: _mixed_heads(),
         ),

@@ -37,10 +37,9 @@ def shape(schedule: Schedule) -> Iterator[Match]:
 
 
 def _shape_of_groups(schedule: Schedule) -> Iterator[Match]:
-    """The same for the heads of a group alone: those innermost of the grid, next to the query tiles."""
-    for kernel, heads, rows in shape(schedule):
-        if kernel.grid.index(heads) + 1 == kernel.grid.index(rows) and len(rows.indices) == 1:
-            yield kernel, heads, rows
+    """The same for the innermost such loop of a kernel alone, as long as nothing is packed: the heads of a group."""
+    found = {kernel: (kernel, heads, rows) for kernel, heads, rows in shape(schedule) if len(rows.indices) == 1}
+    yield from found.values()  # the last of a kernel is its innermost
 
 
 def rewrite(schedule: Schedule, match: Match) -> Schedule:

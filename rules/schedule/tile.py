@@ -25,12 +25,13 @@ from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import B_c, B_r, N_k, N_p, N_q, b, h, h_k, n_s
 from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
+from rules.schedule.fuse_pairs import runs_over_pairs
 
 Match = tuple[Kernel, str]
 
 
 def tile(index: str, size: sp.Expr, *, example: Callable[[], Graph], two_passes: Callable[[], Graph]) -> Rule[Schedule]:
-    """The rule that tiles *index* by *size* as the innermost sequential loop.
+    """The rule that tiles *index* by *size* as the innermost sequential loop, first where queries meet keys.
 
     Args:
         index: what is run over.
@@ -40,7 +41,7 @@ def tile(index: str, size: sp.Expr, *, example: Callable[[], Graph], two_passes:
     """
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
-        for kernel in schedule.kernels:
+        for kernel in sorted(schedule.kernels, key=lambda k: not any(map(runs_over_pairs, schedule.nodes(k)))):
             if (
                 any(index in {i.name for i in e.space} for e in schedule.nodes(kernel))
                 and kernel.loop_of(index) is None

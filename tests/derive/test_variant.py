@@ -5,7 +5,7 @@ import sympy as sp
 
 from derive.attention import names, variant
 from derive.errors import UnknownNameError
-from derive.symbols import B, N_k, N_q, b, b_kv, b_p, b_s, d, d_v, h, h_k
+from derive.symbols import B, N_k, N_p, N_q, b, b_kv, b_p, b_s, d, d_v, h, h_k
 from derive.variant import MASKS
 
 
@@ -19,11 +19,13 @@ def test_every_variant_is_a_graph_under_every_mask(name: str, mask: str) -> None
         assert {t.name for t in graph.sources} == {"Q", "K", "V", "dO"}
         assert graph.outputs == ("dQ", "dK", "dV")
     else:
-        assert {t.name for t in graph.inputs} == {"Q", "K", "V"}
+        assert {t.name for t in graph.inputs} == {"Q", "K", "V"} | (
+            {"Kp", "Vp"} if N_p in variant(name).symbols else set()
+        )
         assert graph.outputs == ("O",)
     assert (graph.mask.name if graph.mask else "full") == mask
     assert next(e for e in forward if e.output.name == "Qs").domain is None
-    assert variant(name).symbols <= {N_q, N_k, d, d_v, h, h_k, B}
+    assert variant(name).symbols <= {N_q, N_k, N_p, d, d_v, h, h_k, B}
 
 
 def test_tensors_have_widths_of_their_own() -> None:
