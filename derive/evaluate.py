@@ -140,8 +140,8 @@ def evaluate(
 
     Args:
         graph: what to compute.
-        inputs: an array for each of ``graph.sources``, axes in the order of its indices; what an earlier program has
-            saved is computed as that program did, unless it is given too.
+        inputs: an array for each of ``graph.sources``, axes in the order of its indices, an index and its parts on one axis
+            or on two; what an earlier program has saved is computed as that program did, unless it is given too.
         scalars: the kernels' arguments, e.g. ``{"c": 0.125}``.
         values: the value of symbols that the inputs' shapes do not give away.
 
@@ -178,7 +178,14 @@ def arguments(
     for name, tensor in read.items():
         if name not in given:
             raise UnboundError(f"{tensor} has no value; the values given are {sorted(given)}")
-    return {name: given[name] for name in read}
+    return {name: _in_parts(tensor, given[name], values or {}) for name, tensor in read.items()}
+
+
+def _in_parts(tensor: Tensor, array: Array, values: Values) -> Array:
+    """*array* with an axis for each index, where it has one for an index and its parts together."""
+    if array.ndim == len(tensor.indices) or array.ndim != len(tensor.axes):
+        return array
+    return array.reshape([whole(i.extent, values) for i in tensor.indices])
 
 
 def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:

@@ -14,6 +14,7 @@ from hardware.roofline import PIPES
 from outputs.account import by_tensor
 from outputs.latex import step_latex
 from outputs.notation import regime
+from outputs.splits import splits
 from outputs.trade import Trade, trades
 from rules.derivations import plan
 
@@ -72,6 +73,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
             "matmul": _amount(account, useful[Pipe.MMA]),
             "exp": _amount(account, useful[Pipe.SFU]),
             "vector": _amount(account, useful[Pipe.VECTOR]),
+            "convert": _amount(account, account.converted),
             "rescaling": {
                 "exp": _amount(account, account.rescaling[Pipe.SFU]),
                 "vector": _amount(account, account.rescaling[Pipe.VECTOR]),
@@ -94,6 +96,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         },
         "residency": _residency(explanation, account),
         "theta": _theta(explanation, account),
+        "splits": _splits(account),
         "steps": [_step(step) for step in account.derivation.steps],
     }
 
@@ -174,6 +177,14 @@ def _theta(explanation: Explanation, account: Account) -> Json | None:
         "unit": "elements across the SM boundary, best tiles that fit M",
         "status": "derived",
     }
+
+
+def _splits(account: Account) -> Json | None:
+    found = splits(account)
+    if found is None:
+        return None
+    seconds = {str(n): float(time) for n, time in found.times.items()}
+    return {"best": found.best, "cited": found.cited, "seconds": seconds}
 
 
 def _step(step: Step) -> Json:
