@@ -46,6 +46,7 @@ class Convention(Enum):
 
 _MAP_OPERATIONS: dict[Map, dict[Pipe, int]] = {
     Map.COPY: {},
+    Map.VIEW: {},
     Map.MUL: {Pipe.VECTOR: 1},
     Map.ADD: {Pipe.VECTOR: 1},
     Map.SUB: {Pipe.VECTOR: 1},

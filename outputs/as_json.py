@@ -12,6 +12,7 @@ from derive.flops import Pipe
 from derive.symbols import MEANINGS
 from hardware.roofline import PIPES
 from outputs.account import by_tensor
+from outputs.best_sizes import at, best_of
 from outputs.latex import step_latex
 from outputs.notation import regime
 from outputs.splits import splits
@@ -97,6 +98,15 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         "residency": _residency(explanation, account),
         "theta": _theta(explanation, account),
         "splits": _splits(account),
+        "least": [
+            {
+                "count": what,
+                "symbol": found.symbol.name,
+                "symbolic": _text(account, found.point),
+                "value": at(account, found),
+            }
+            for what, found in best_of(account)
+        ],
         "steps": [_step(step) for step in account.derivation.steps],
     }
 
@@ -107,6 +117,10 @@ def _training(explanation: Explanation, account: Account) -> Json | None:
         return None
     alone, accumulated = (_amount(account, peak) for peak in peaks)
     return {"after": plan(account.name).after, "peak": alone, "accumulated": accumulated}
+
+
+def _text(account: Account, amount: sp.Expr | None) -> str | None:
+    return None if amount is None else readable(account, amount)
 
 
 def _amount(account: Account, amount: sp.Expr) -> Json:

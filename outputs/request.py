@@ -32,11 +32,12 @@ _LENGTH = re.compile(r"(\d+)(?:([KMGT])i?)?", re.ASCII)
 _CAPACITY = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)", re.ASCII)
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _GROUPS = {
-    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l"),
+    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l", "b_h"),
     "kv": ("b_kv",),
     "scores": ("b_s", "b_p"),
     "probs": ("b_p",),
     "stats": ("b_l",),
+    "state": ("b_h",),
     "acc": ("b_acc",),
     "partials": ("b_part",),
 }
@@ -146,9 +147,16 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
         elif text == "?":
             left_open |= set(sets)
         else:
-            tied |= key == "N" and len(sets) > 1
+            tied |= key == "N" and "N_q" in sets
             numbers |= dict.fromkeys(sets, _number(key, sets[0], text, types))
-            mask_keys |= {key} & MASK_KEYS if sets[0] not in has else set()
+            mask_keys |= {key} & MASK_KEYS - ({key} if sets[0] in has else set())
+    if "mask" in written and variant.own_mask is not None:
+        raise variant.refuses(repeated(mask))
+    if variant.own_mask is not None and mask_keys:
+        raise BadValueError(
+            f"{variant.name} has no {min(mask_keys)}: it is {variant.own_mask} by its recurrence; leave it out"
+        )
+    mask = variant.own_mask or mask
     pattern = Pattern(mask, frozenset(mask_keys), listed)
     if pattern.length is not None:
         _check_packed(variant, pattern, numbers)
@@ -281,7 +289,9 @@ def _check_divisors(request: Request) -> None:
     for divisor, dividend in request.variant.divides:
         small, large = request.numbers.get(divisor.name), request.numbers.get(dividend.name, 1)
         if small is not None and dividend.name not in request.open and large % small:
-            raise BadValueError(
-                f"{MEANINGS[divisor.name].key}={small} does not divide {MEANINGS[dividend.name].key}={large}; "
-                f"every {MEANINGS[divisor.name].says.split(' (')[0][:-1]} serves a whole group of query heads"
-            )
+            of = "N" if request.tied and dividend.name in ("N_q", "N_k") else MEANINGS[dividend.name].key
+            what = MEANINGS[divisor.name].says.split(" (")[0]
+            why = f"every {what[:-1]} serves a whole group of query heads"
+            if dividend.name != "h":
+                why = f"give a divisor of it for the {what}"
+            raise BadValueError(f"{MEANINGS[divisor.name].key}={small} does not divide {of}={large}; {why}")

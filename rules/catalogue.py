@@ -26,8 +26,12 @@ from rules.schedule import (
     interchange,
     keep_resident,
     launch,
+    launch_sequences,
     pack_heads,
     skip_masked,
+    split_at_states,
+    state_in_memory,
+    steps,
     tile,
     tile_product,
 )
@@ -61,6 +65,10 @@ SCHEDULE = (
     skip_masked.RULE,
     *pack_heads.RULES,
     in_memory.RULE,
+    split_at_states.RULE,
+    *steps.RULES,
+    launch_sequences.RULE,
+    state_in_memory.RULE,
     *keep_resident.RULES,
 )
 ALL = (*ALGEBRA, *SCHEDULE)
