@@ -72,10 +72,22 @@ RANGES: dict[Reduce, Callable[[sp.Expr, list[sp.Tuple]], sp.Expr]] = {
 """How points are combined over ranges (index, first, last) that are left standing."""
 
 
-def entry(tensor: Tensor, places: Places) -> sp.Expr:
-    """One generic real entry of an input, or a scalar argument."""
+def entry(tensor: Tensor, places: Places, extents: Mapping[str, int] | None = None) -> sp.Expr:
+    """One generic real entry of an input, or a scalar argument.
+
+    Args:
+        tensor: which input.
+        places: where each index stands; key k of part s stands at s times the keys of a part, plus k.
+        extents: numbers for the extents, if they are to be numbers.
+    """
     base = sp.IndexedBase(tensor.name, real=True)
-    return base[tuple(places[i.name] for i in tensor.indices)] if tensor.indices else base.label
+    at = []
+    for axis in tensor.axes:
+        place = places[axis[0].name]
+        for index in axis[1:]:
+            place = place * (index.extent if extents is None else extents[index.name]) + places[index.name]
+        at.append(place)
+    return base[tuple(at)] if at else base.label
 
 
 def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position, sp.Expr]:
@@ -126,7 +138,7 @@ def _written_out(
                 return sp.Integer(0)
         if tensor.name in known:
             return known[tensor.name][tuple(at[i.name] for i in tensor.indices)]
-        return entry(tensor, {name: sp.Integer(n) for name, n in at.items()})
+        return entry(tensor, {name: sp.Integer(n) for name, n in at.items()}, extents)
 
     def kept(at: Mapping[str, int]) -> bool:
         return einsum.domain is None or _sees(einsum.domain, at, numbers)

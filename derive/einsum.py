@@ -69,10 +69,18 @@ class Reduce(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A loop index and its symbolic extent, e.g. ``q`` in ``0 <= q < N_q``."""
+    """A loop index and its symbolic extent, e.g. ``q`` in ``0 <= q < N_q``.
+
+    Attributes:
+        name: its name.
+        extent: how many values it takes.
+        part_of: the index whose range it cuts into equal parts: ``s`` with part_of ``k`` says which part, and ``k`` then
+            runs inside one. A tensor that has both side by side, ``K[s, k, d]``, lies in memory as ``K[k, d]`` did.
+    """
 
     name: str
     extent: sp.Expr
+    part_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,17 @@ class Tensor:
     def size(self) -> sp.Expr:
         """How many elements it has."""
         return sp.Mul(*(i.extent for i in self.indices))
+
+    @property
+    def axes(self) -> tuple[tuple[Index, ...], ...]:
+        """Its axes before any was cut: an index that stands right behind its parts makes one axis with them."""
+        found: list[tuple[Index, ...]] = []
+        for index in self.indices:
+            if found and found[-1][-1].part_of == index.name:
+                found[-1] = (*found[-1], index)
+            else:
+                found.append((index,))
+        return tuple(found)
 
     def __str__(self) -> str:
         return f"{self.name}[{', '.join(i.name for i in self.indices)}]" if self.indices else self.name

@@ -130,6 +130,11 @@ def executed(schedule: Schedule) -> dict[Pipe, Cost]:
     )
 
 
+def kernel_executed(schedule: Schedule, kernel: Kernel) -> dict[Pipe, Cost]:
+    """The same for one kernel."""
+    return _total((e, _run_points(schedule, kernel, e)) for e in schedule.nodes(kernel))
+
+
 def rescaling(schedule: Schedule) -> dict[Pipe, Cost]:
     """Work that an online softmax adds: at each trip, exp(m_old - m_new) a row and one product an element rescaled."""
     found: dict[Pipe, sp.Expr] = {Pipe.VECTOR: sp.Integer(0), Pipe.SFU: sp.Integer(0)}

@@ -60,12 +60,14 @@ MEANINGS: dict[str, Meaning] = {
     "C_kv": Meaning("", "room for the cache of keys and values", "bytes"),
     "F": Meaning("", "matrix FLOP of one device in a second", "FLOP/s"),
     "B_link": Meaning("", "bytes that a device receives over its links in a second", "B/s"),
+    "n_s": Meaning("splits", "parts that the keys are cut into, each with CTAs of its own"),
     "b": Meaning("", "bytes an element"),
     "b_kv": Meaning("", "bytes an element of K and V"),
     "b_s": Meaning("", "bytes an element of the scores S"),
     "b_p": Meaning("", "bytes an element of the probabilities P"),
     "b_l": Meaning("", "bytes an element of the row statistics m and l"),
     "b_acc": Meaning("", "bytes an element of an accumulator in registers"),
+    "b_part": Meaning("", "bytes an element of the partial results of a split"),
     "I_m": Meaning("", "FLOP that the matrix pipes do while one byte crosses from the L2 into the SMs", "FLOP/B"),
     "b_h": Meaning("", "bytes an element of the state H of a recurrence"),
 }
@@ -118,6 +120,7 @@ W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
 L, L_w, C_kv = symbol("L"), symbol("L_w"), symbol("C_kv")
 R, F, B_link = symbol("R"), symbol("F"), symbol("B_link")
+n_s, b_part = symbol("n_s"), symbol("b_part")
 ROW = dummy("q")
 """The query position a mask's bounds are written in."""
 COPY = dummy("c")

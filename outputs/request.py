@@ -39,12 +39,15 @@ _GROUPS = {
     "stats": ("b_l",),
     "state": ("b_h",),
     "acc": ("b_acc",),
+    "partials": ("b_part",),
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
 COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
 """Symbols that only one command takes."""
-_NARROW = {"d", "d_v", "B_r", "B_c", "B_d", "R"}
+_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s")
+"""Symbols that schedules and machines bring, whatever the variant."""
+_NARROW = {"d", "d_v", "d_c", "d_r", "B_r", "B_c", "B_d", "R"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Request:
     @property
     def widths(self) -> dict[str, Fraction]:
         """Bytes an element by width symbol."""
-        found = {"b_acc": dtype("fp32").width}
+        found = dict.fromkeys(("b_acc", "b_part"), dtype("fp32").width)
         for group, names in _GROUPS.items():
             if group in self.types:
                 found |= dict.fromkeys(names, self.types[group].width)
@@ -93,6 +96,18 @@ class Request:
     def operand(self) -> DType:
         """The type of Q, K, V and O unless one is set apart."""
         return self.types["dtype"]
+
+    @property
+    def multiplied(self) -> DType:
+        """The type that matrix products run in: the wider of that of K and V and that of the other operands."""
+        return max((self.types["dtype"], self.types.get("kv", self.types["dtype"])), key=lambda t: t.width)
+
+    @property
+    def converted(self) -> DType | None:
+        """The narrowest type of an operand, where it is narrower than what products run in."""
+        groups = [self.types[g] for g in ("dtype", "kv", "probs") if g in self.types]
+        least = min(groups, key=lambda t: t.width)
+        return least if least.width < self.multiplied.width else None
 
 
 def read_request(variant: Variant, words: Iterable[str], also: Collection[str] = ()) -> Request:
@@ -158,9 +173,7 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
         return (key,)
     if key == "N":
         return tuple(name for name in ("N_q", "N_k") if name in has)
-    sizes = {
-        k: n for k, n in _KEYS.items() if n in has or n in ("M", "B_r", "B_c", "B_d", "C", "C_L2") or k in MASK_KEYS
-    }
+    sizes = {k: n for k, n in _KEYS.items() if n in has or n in _OF_SCHEDULES or k in MASK_KEYS}
     if key in sizes:
         return (sizes[key],)
     if key in _KEYS and _KEYS[key] in COMMANDS:

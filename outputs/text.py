@@ -11,6 +11,7 @@ from derive.flops import Pipe
 from derive.graph import Graph
 from derive.mask import Mask
 from derive.passes import passes
+from hardware.roofline import PIPES
 from outputs.best_sizes import best_sizes
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
@@ -18,6 +19,7 @@ from outputs.notation import cases, put, text, tidy
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
+from outputs.splits import how_many
 from outputs.trade import where_they_cross
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ _PIPES: dict[Level, str] = {
     "mma": "matmul",
     "exp": "exp",
     "vector": "vector",
+    "convert": "convert",
     "l2": "L2-SM",
     "dram": "DRAM",
 }
@@ -42,6 +45,7 @@ def explain(answer: Explanation) -> list[Section]:
     sections = [_question(answer), _work(answer), _bytes(answer), _memory(answer)]
     if answer.machine is not None and all(a.is_numeric for a in answer.accounts):
         sections.append(_roofline(answer))
+        sections += how_many(answer)
     sections.append(_why_legal(answer))
     reasons = (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer), best_sizes(answer))
     sections += [s for s in reasons if s]
@@ -129,6 +133,15 @@ def _work(answer: Explanation) -> Section:
             table.add(label, name, form(answer, amount), _exact(first.number(amount), unit))
             label = ""
     for account in answer.accounts:
+        if account.converted != 0:
+            amount = form(answer, account.converted)
+            table.add(
+                "converted",
+                account.name,
+                amount,
+                _exact(account.number(account.converted), f"{account.narrow} elements"),
+            )
+    for account in answer.accounts:
         run, useful = account.number(account.executed[Pipe.MMA]), account.number(account.useful[Pipe.MMA])
         if run is None or useful is None:
             continue
@@ -206,11 +219,13 @@ def _row(answer: Explanation, account: Account, moves: Moves, level: Level) -> l
 
 
 def _roofline(answer: Explanation) -> Section:
-    table = Table(("", *(_PIPES[p] for p in ("mma", "exp", "vector", "l2", "dram")), "binds", "at least"))
+    converts = any(a.converted != 0 for a in answer.accounts)
+    columns = tuple(p for p in PIPES if p != "convert" or converts)
+    table = Table(("", *(_PIPES[p] for p in columns), "binds", "at least"))
     notes = []
     for a in answer.accounts:
         known = a.times
-        cells = ["?" if t is None else seconds(t) for t in known.values()]
+        cells = ["?" if (t := known[p]) is None else seconds(t) for p in columns]
         binds = _PIPES[a.bound] if a.bound else "?"
         table.add(a.name, *cells, binds, "?" if a.seconds is None else seconds(a.seconds))
         if a.intensity == 0:
@@ -225,11 +240,20 @@ def _roofline(answer: Explanation) -> Section:
             notes.append(
                 f"{a.name}: {significant(a.intensity)} FLOP/B of HBM, ridge {significant(a.ridge)} FLOP/B; {side}"
             )
-    pipes: tuple[Level, ...] = ("mma", "exp", "vector")
+    pipes: tuple[Level, ...] = ("mma", "exp", "vector", "convert")
+    first = answer.accounts[0]
     for pipe in pipes:
-        if (rate := answer.accounts[0].rate(pipe)) is not None:
+        if (rate := first.rate(pipe)) is not None:
             unit = "FLOP/s" if pipe == "mma" else "op/s"
             notes.append(f"{_PIPES[pipe]} at {decimal(rate.value, unit)}: {rate.how}")
+    if converts:
+        notes.append(
+            f"products multiply {first.operand}: {first.narrow} operands are converted to it as they are brought in"
+        )
+        if first.rate("convert") is None and answer.machine is not None:
+            notes.append(
+                f"{answer.machine.id} states no rate of converting {first.narrow}: its time is unknown and left out"
+            )
     return Section("time: each pipe and level alone at its peak; the slowest binds", table, notes)
 
 

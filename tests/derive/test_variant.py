@@ -82,9 +82,13 @@ def test_a_decode_step_has_one_query() -> None:
     assert variant("decode").text == variant("gqa").text
 
 
-def test_only_cross_attention_has_two_sequences() -> None:
+def test_only_cross_attention_and_a_shared_prefix_have_two_sequences() -> None:
     """N stands for both lengths elsewhere."""
-    assert {name for name in names() if not variant(name).one_sequence} == {"cross", "cross-backward"}
+    assert {name for name in names() if not variant(name).one_sequence} == {
+        "cross",
+        "cross-backward",
+        "cascade",
+    }
 
 
 def test_an_unknown_mask_is_refused_with_the_nearest() -> None:
