@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import derive
-from derive import denote, execute, flops
+from derive import denote, execute, flops, operators
 from derive.attention import MODULES as VARIANTS
 from derive.attention import names as variant_names
 from derive.attention import variant
