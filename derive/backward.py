@@ -34,7 +34,7 @@ def backward(forward: Variant, *, name: str, reference: str) -> Backward:
     same = {f.name: getattr(forward, f.name) for f in fields(Variant)}
     changed = {
         "name": name,
-        "says": f"the backward pass of {forward.name}: dQ, dK and dV from dO and what the forward pass saved",
+        "says": f"the backward pass of {forward.name}: the gradients of its inputs from dO and what the forward pass saved",
         "reference": reference,
         "direction": "backward",
         "schedules": ("naive-backward", "flash2-backward"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from itertools import product
+from types import MappingProxyType
 
 import sympy as sp
 
@@ -37,6 +38,7 @@ def _difference(a: sp.Expr, b: sp.Expr) -> sp.Expr:
 
 MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.COPY: lambda a: a,
+    Map.VIEW: lambda a: a,
     Map.MUL: lambda a, b: a * b,
     Map.ADD: lambda a, b: a + b,
     Map.SUB: _difference,
@@ -46,11 +48,13 @@ MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.LOG: sp.log,
     Map.TANH: sp.tanh,
     Map.SIGMOID: lambda a: 1 / (1 + sp.exp(-a)),
+    Map.POSITION: lambda made: made,
+    Map.KEEP: lambda made: made,
     Map.SOFTMAX: lambda a, total: sp.exp(a) / total,
     Map.SOFTMAX_GRADIENT: lambda _p, _dp, pulled: pulled,
 }
 """What each operator makes of its operands; softmax takes the sum of its row's exponentials as a second one, its gradient the
-row of dP times a column of the Jacobian as a third one."""
+row of dP times a column of the Jacobian as a third one; the operand of one that generates is what it makes."""
 
 TERMS: dict[Reduce, Callable[[list[sp.Expr]], sp.Expr]] = {
     Reduce.SUM: lambda terms: sp.Add(*terms),
@@ -102,8 +106,15 @@ def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position
             raise UnboundError(f"index {index.name} has no extent; the extents given are {dict(extents)}")
     numbers = {i.extent: extents[i.name] for i in graph.indices.values() if i.extent.is_Symbol}
     known: dict[str, dict[Position, sp.Expr]] = {}
+    runs = {e: run for run in graph.recurrences for e in run.einsums}
     for e in (*graph.given, *graph.einsums):
-        known[e.output.name] = _written_out(graph, e, extents, numbers, known)
+        if e not in runs:
+            known[e.output.name] = _written_out(graph, e, extents, numbers, known)
+        elif e.output.name not in known:
+            for step in range(extents[runs[e].index]):
+                for each in runs[e].einsums:
+                    here = _written_out(graph, each, extents, numbers, known, {runs[e].index: step})
+                    known.setdefault(each.output.name, {}).update(here)
         if e.output.name == name and e in graph.einsums:
             break
     return known[name]
@@ -115,10 +126,16 @@ def _written_out(
     extents: Mapping[str, int],
     numbers: Mapping[sp.Symbol, int],
     known: Mapping[str, Mapping[Position, sp.Expr]],
+    only: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[Position, sp.Expr]:
-    """Every element of what one Einsum defines."""
+    """Every element of what one Einsum defines, or those that stand at *only*."""
 
     def read(tensor: Tensor, at: Mapping[str, int]) -> sp.Expr:
+        at = {**at, **{old: at[new] for old, new in einsum.renamed.items()}}
+        if einsum.previous is not None:
+            at = {**at, einsum.previous: at[einsum.previous] - 1}
+            if at[einsum.previous] < 0:
+                return sp.Integer(0)
         if tensor.name in known:
             return known[tensor.name][tuple(at[i.name] for i in tensor.indices)]
         return entry(tensor, {name: sp.Integer(n) for name, n in at.items()}, extents)
@@ -128,7 +145,7 @@ def _written_out(
 
     def point(at: Mapping[str, int]) -> sp.Expr:
         if einsum.map.is_generated:
-            return _generated(einsum, {name: sp.Integer(n) for name, n in at.items()})
+            return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}))
         operands = [read(t, at) for t in einsum.inputs]
         if einsum.map is Map.SOFTMAX:
             last = einsum.output.indices[-1].name
@@ -147,6 +164,8 @@ def _written_out(
     outer, inner = einsum.output.indices, einsum.reduced
     for position in _positions(outer, extents):
         at = dict(zip((i.name for i in outer), position, strict=True))
+        if any(at[index] != step for index, step in only.items()):
+            continue
         if einsum.reduce is None:
             found[position] = point(at) if kept(at) else sp.Integer(0)
             continue
@@ -235,12 +254,15 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     here = {**places, **{i.name: _fresh(i, taken) for i in einsum.reduced}}
 
     def read(tensor: Tensor, at: Places) -> sp.Expr:
+        at = {**at, **{old: at[new] for old, new in einsum.renamed.items()}}
+        if einsum.previous is not None:  # a recurrence is written as one: what it was a step before
+            return sp.Piecewise((entry(tensor, _one_behind(at, einsum.previous)), at[einsum.previous] > 0), (0, True))
         if tensor.name not in graph.producers or tensor.name in keep:
             return entry(tensor, at)
         return _closed(graph, graph.producers[tensor.name], at, keep, taken)
 
     if einsum.map.is_generated:
-        return _generated(einsum, here)
+        return MAPS[einsum.map](_generated(einsum, here))
     operands = [read(t, here) for t in einsum.inputs]
     if einsum.map is Map.SOFTMAX:
         last = einsum.output.indices[-1]
@@ -259,6 +281,10 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     return _over(einsum.reduce, point, einsum, einsum.reduced, here)
 
 
+def _one_behind(places: Places, index: str) -> Places:
+    return {**places, index: places[index] - 1}
+
+
 def _fresh(index: Index, taken: set[str]) -> sp.Symbol:
     """A variable for an index, primed until its name is free; it is taken from then on."""
     name = index.name
@@ -271,6 +297,11 @@ def _fresh(index: Index, taken: set[str]) -> sp.Symbol:
 def _over(reduce: Reduce, point: sp.Expr, einsum: Einsum, indices: Collection[Index], places: Places) -> sp.Expr:
     """*point* combined over *indices*: over all of their extents, or over each interval of keys that the mask leaves."""
     mask = einsum.domain
+    if mask is not None and mask.column not in {i.name for i in indices} and not _carries_pairs(einsum, mask):
+        column = places[mask.column]
+        seen = (_ends(mask, interval, places[mask.row]) for interval in mask.intervals)
+        seen = sp.Or(*(sp.And(first <= column, column <= last) for first, last in seen))
+        point = sp.Piecewise((point, seen), (0, True))
     plain = [
         sp.Tuple(places[i.name], sp.Integer(0), i.extent - 1) for i in indices if mask is None or i.name != mask.column
     ]
@@ -283,6 +314,11 @@ def _over(reduce: Reduce, point: sp.Expr, einsum: Einsum, indices: Collection[In
             ranges.append(sp.Tuple(COPY, sp.Integer(0), interval.copies - 1))
         terms.append(RANGES[reduce](point, ranges + plain))
     return terms[0] if len(terms) == 1 else TERMS[reduce](terms)
+
+
+def _carries_pairs(einsum: Einsum, mask: Mask) -> bool:
+    """Whether an operand carries both of the mask's indices: then it is 0 outside the mask already."""
+    return any({mask.row, mask.column} <= {i.name for i in t.indices} for t in einsum.inputs)
 
 
 def _ends(mask: Mask, interval: Interval, row: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

@@ -46,6 +46,7 @@ class Convention(Enum):
 
 _MAP_OPERATIONS: dict[Map, dict[Pipe, int]] = {
     Map.COPY: {},
+    Map.VIEW: {},
     Map.MUL: {Pipe.VECTOR: 1},
     Map.ADD: {Pipe.VECTOR: 1},
     Map.SUB: {Pipe.VECTOR: 1},
@@ -57,6 +58,8 @@ _MAP_OPERATIONS: dict[Map, dict[Pipe, int]] = {
     Map.SIGMOID: {Pipe.SFU: 1, Pipe.VECTOR: 2},
     Map.POSITION: {},
     Map.KEEP: {Pipe.VECTOR: 1},
+    Map.SOFTMAX: {},
+    Map.SOFTMAX_GRADIENT: {},
 }
 """Operations a point. A sigmoid is 1/2 + tanh(x/2)/2, as arXiv:2409.04431 (FlashSigmoid) runs it; of a generated dropout mask
 the comparison counts, the integer rounds of the generator do not."""

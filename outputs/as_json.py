@@ -12,10 +12,12 @@ from derive.flops import Pipe
 from derive.symbols import MEANINGS
 from hardware.roofline import PIPES
 from outputs.account import by_tensor
+from outputs.best_sizes import at, best_of
 from outputs.latex import step_latex
 from outputs.notation import regime
 from outputs.splits import splits
 from outputs.trade import Trade, trades
+from rules.derivations import plan
 
 if TYPE_CHECKING:
     from derive.rewrite import Step
@@ -85,6 +87,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         },
         "footprint": _footprint(account),
         "memory_peak": _amount(account, account.memory_peak),
+        "memory_training": _training(explanation, account),
         "intensity": None if account.intensity is None else float(account.intensity),
         "ridge": None if account.ridge is None else float(account.ridge),
         "time": {
@@ -95,8 +98,29 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         "residency": _residency(explanation, account),
         "theta": _theta(explanation, account),
         "splits": _splits(account),
+        "least": [
+            {
+                "count": what,
+                "symbol": found.symbol.name,
+                "symbolic": _text(account, found.point),
+                "value": at(account, found),
+            }
+            for what, found in best_of(account)
+        ],
         "steps": [_step(step) for step in account.derivation.steps],
     }
+
+
+def _training(explanation: Explanation, account: Account) -> Json | None:
+    peaks = explanation.training(account)
+    if peaks is None:
+        return None
+    alone, accumulated = (_amount(account, peak) for peak in peaks)
+    return {"after": plan(account.name).after, "peak": alone, "accumulated": accumulated}
+
+
+def _text(account: Account, amount: sp.Expr | None) -> str | None:
+    return None if amount is None else readable(account, amount)
 
 
 def _amount(account: Account, amount: sp.Expr) -> Json:

@@ -156,7 +156,8 @@ def search(asked: Asked, samples: int, seed: int, progress: Callable[[str], None
             progress(f"{report.tried} of {samples} configurations")
         try:
             for name in asked.schedules:
-                forms = _forms(asked.variant, name, drawn.mask, drawn.order, drawn.sawtooth, drawn.caches > 1)
+                order = drawn.order if _can_be_ordered(asked.variant, name, drawn.mask, drawn.order) else "head"
+                forms = _forms(asked.variant, name, drawn.mask, order, drawn.sawtooth, drawn.caches > 1)
                 trial = Trial(forms, drawn)
                 for label, compare in COMPARISONS.items():
                     made = compare(trial)
@@ -175,7 +176,7 @@ def search(asked: Asked, samples: int, seed: int, progress: Callable[[str], None
 def _refuse_large(request: Request) -> None:
     """The witnesses visit every tile and pair, so given sizes must be small."""
     for name, number in request.numbers.items():
-        if name in ("N_q", "N_k", "d", "d_v", "h", "h_k", "B", *request.pattern.sizes) and number > 256:
+        if name in ("N_q", "N_k", "d", "d_v", "h", "h_k", "B", "C_k", *request.pattern.sizes) and number > 256:
             raise BadValueError(
                 f"{name}={number} is too large to check pair by pair; give at most 256, or leave it out to draw it"
             )
@@ -193,9 +194,11 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
     variant: Variant = request.variant
     fixed = {name: int(number) for name, number in request.numbers.items()}
     packed = _DOCUMENTS if _packs(variant) else ()
-    every = [p for p in patterns(packed) if _is_counted(variant.name, schedules, p)]
     others = sorted({s.name for s in variant.symbols} - {"N_q", "N_k", "d", "d_v", "h_k", "h", "B"})
-    masks = st.just(request.pattern) if request.mask != "full" else st.sampled_from(every)
+    if request.mask != "full" or variant.own_mask is not None:
+        masks: Any = st.just(request.pattern)
+    else:
+        masks = st.sampled_from([p for p in patterns(packed) if _is_counted(variant.name, schedules, p)])
 
     @st.composite
     def draw_one(draw: Any) -> Configuration:
@@ -225,6 +228,13 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
         if pattern.length is not None:
             numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
         numbers |= {name: size(name, 12) for name in sorted(pattern.sizes)}
+        for divisor, dividend in ((a.name, b.name) for a, b in variant.divides):
+            if numbers[dividend] % numbers[divisor] == 0:
+                continue
+            if dividend in fixed:
+                numbers[divisor] = draw(st.sampled_from(divisors(fixed[dividend])), label=divisor)
+            else:
+                numbers[dividend] = numbers[divisor] * draw(st.integers(1, 6), label=f"{dividend}/{divisor}")
         slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"] + sum(numbers[name] for name in others))
         return Configuration(
             numbers=numbers,
@@ -262,6 +272,15 @@ def _is_counted(variant: str, schedules: tuple[str, ...], pattern: Pattern) -> b
     except PreconditionError:  # some schedules take no mask at all; one that does not take the variant says so
         if pattern.name == "full":
             raise
+        return False
+
+
+@lru_cache(maxsize=256)
+def _can_be_ordered(variant: str, schedule: str, pattern: Pattern, order: str) -> bool:
+    """Whether the grid order is legal: in another one the readers of some tensor may be scattered."""
+    try:
+        return _forms(variant, schedule, pattern, order, False, False) is not None
+    except PreconditionError:
         return False
 
 

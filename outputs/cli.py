@@ -14,7 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
-from outputs.commands import code, paper
+from outputs.commands import cache, code, devices, paper, plot, report, sweep
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
@@ -327,6 +327,11 @@ def _write(path: Path, content: str) -> None:
 main.add_command(bound_command(_show, _write))
 paper.add(main, _question, _answer)
 code.add(main, _question, _answer)
+report.add(main, _question, _answer)
+plot.add(main, _question, _answer)
+sweep.add(main, _question, _answer)
+devices.add(main, _show)
+cache.add(main, _show)
 
 if __name__ == "__main__":
     main()

@@ -12,7 +12,7 @@ from sympy import divisors
 from derive.errors import BadValueError, InfeasibleError, UnboundError
 from derive.exact import Number, value
 from derive.flops import Convention
-from derive.footprint import Place, kernel_footprint_bytes, tiled_kernels
+from derive.footprint import Place, kernel_footprint_bytes, nested_kernels
 from derive.symbols import MEANINGS, n_s, symbol
 from outputs.account import Account
 from outputs.bisection import last_that_holds
@@ -135,7 +135,7 @@ def _needs(made: Account, values: Mapping[str, Number]) -> int | None:
     schedule = made.derivation.schedule
     try:
         found = [
-            value(kernel_footprint_bytes(schedule, k, Place.SHARED).amount, values) for k in tiled_kernels(schedule)
+            value(kernel_footprint_bytes(schedule, k, Place.SHARED).amount, values) for k in nested_kernels(schedule)
         ]
     except UnboundError:
         return None
@@ -161,7 +161,7 @@ def _fitted(made: Account, given: Mapping[str, Number], room: int) -> Account:
     written = " and ".join(f"{name}={number}" for name, number in tiles.items())
     formula = text(tidy(made.footprint)) if made.footprint is not None else ""
     raise InfeasibleError(
-        f"{made.name} with {written} needs {formula} = {size(needs)} of shared memory a CTA, and "
+        f"{made.name}{' with ' + written if written else ''} needs {formula} = {size(needs)} of shared memory a CTA, and "
         f"{made.machine.id if made.machine else 'the machine'} has {size(room)}; {_way_out(made, tiles, room)}"
     )
 
@@ -177,9 +177,12 @@ def _way_out(made: Account, tiles: Mapping[str, Number], room: int) -> str:
         others = {n: 16 for n in tiles if n != name}
         largest = _largest(made, {**made.values, **others}, name, room) or 1
         return f"with 16 rows of the other tile, the largest that fits is {name}={largest}"
-    name = "N_k" if made.footprint is not None and made.footprint.has(symbol("N_k")) else "d"
+    held = set() if made.footprint is None else {s.name for s in made.footprint.free_symbols}
+    name = next((name for name in ("N_k", "C_k") if name in held), "d")
     most = last_that_holds(lambda n: _fits(made, {**smallest, name: n}, room), 0, int(made.values[name]))
     other = "; flash2 has no such limit" if name == "N_k" else ""
+    if name == "C_k" and most:
+        return f"the largest {MEANINGS[name].key} that fits is {most}: give a divisor of N up to it"
     return f"even tiles of one row do not fit: the largest {name} that does is {most}{other}"
 
 

@@ -12,14 +12,15 @@ from outputs.formula import latex
 if TYPE_CHECKING:
     from derive.einsum import Einsum
     from derive.rewrite import Rule, Step
-    from derive.schedule import Schedule
+    from derive.schedule import Kernel, Schedule
 
 
 def einsum_latex(einsum: Einsum) -> str:
     """An Einsum as the equation it is."""
-    read = [_access(t) for t in einsum.inputs]
+    read = [_access(t, einsum.previous) for t in einsum.inputs]
     bodies = {
         Map.COPY: "{0}",
+        Map.VIEW: "{0}",
         Map.MUL: r"{0} \, {1}",
         Map.ADD: "{0} + {1}",
         Map.SUB: "{0} - {1}",
@@ -41,11 +42,13 @@ def einsum_latex(einsum: Einsum) -> str:
     return f"{_access(einsum.output)} = {body}"
 
 
-def _access(tensor: Any) -> str:
+def _access(tensor: Any, behind: str | None = None) -> str:
+    """A tensor at its indices; one step behind along *behind*."""
     base, _, subscript = tensor.name.partition("_")
     name = rf"\mathrm{{{base}}}" if len(base) > 1 else base
     name = rf"{name}^{{\mathrm{{{subscript}}}}}" if subscript else name
-    return f"{name}_{{{','.join(i.name for i in tensor.indices)}}}" if tensor.indices else name
+    indices = ",".join(f"{i.name}-1" if i.name == behind else i.name for i in tensor.indices)
+    return f"{name}_{{{indices}}}" if indices else name
 
 
 def step_latex(step: Step) -> str:
@@ -88,15 +91,15 @@ def _new_equations(before: Graph, after: Graph) -> str:
 
 
 def _new_nests(before: Schedule, after: Schedule) -> str:
-    lines = []
-    for kernel in after.kernels:
-        if kernel in before.kernels:
-            continue
-        loops = r" \triangleright ".join(
-            (r"\mathrm{grid}\;" if loop.grid else r"\mathrm{for}\;")
-            + r" \times ".join(i.name for i in loop.indices)
-            + rf" : {latex(loop.tile)}"
-            for loop in kernel.loops
-        )
-        lines.append(loops or rf"\text{{kernel of {len(kernel.einsums)} operations}}")
-    return r",\quad ".join(lines)
+    return r",\quad ".join(nest_latex(kernel) for kernel in after.kernels if kernel not in before.kernels)
+
+
+def nest_latex(kernel: Kernel) -> str:
+    """The loop nest of a kernel; how many operations it runs where it has none."""
+    loops = r" \triangleright ".join(
+        (r"\mathrm{grid}\;" if loop.grid else r"\mathrm{for}\;")
+        + r" \times ".join(i.name for i in loop.indices)
+        + rf" : {latex(loop.tile)}"
+        for loop in kernel.loops
+    )
+    return loops or rf"\text{{kernel of {len(kernel.einsums)} operations}}"

@@ -18,6 +18,8 @@ COMMANDS = frozenset(
     | {
         r"\gcd",
         r"\exp",
+        r"\log",
+        r"\partial",
         r"\le",
         r"\ne",
         r"\times",

@@ -7,7 +7,7 @@ a name. ``?`` leaves a symbol open that has a default.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,6 +18,8 @@ from derive.masks import LIST_KEYS, MASK_KEYS, Pattern
 from derive.symbols import FRACTIONS, MAY_BE_ZERO, MEANINGS
 
 if TYPE_CHECKING:
+    import sympy as sp
+
     from derive.exact import Number
     from derive.variant import Variant
 
@@ -30,19 +32,22 @@ _LENGTH = re.compile(r"(\d+)(?:([KMGT])i?)?", re.ASCII)
 _CAPACITY = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)", re.ASCII)
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _GROUPS = {
-    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l"),
+    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l", "b_h"),
     "kv": ("b_kv",),
     "scores": ("b_s", "b_p"),
     "probs": ("b_p",),
     "stats": ("b_l",),
+    "state": ("b_h",),
     "acc": ("b_acc",),
     "partials": ("b_part",),
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
+COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
+"""Symbols that only one command takes."""
 _OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s")
 """Symbols that schedules and machines bring, whatever the variant."""
-_NARROW = {"d", "d_v", "B_r", "B_c", "B_d"}
+_NARROW = {"d", "d_v", "d_c", "d_r", "B_r", "B_c", "B_d", "R"}
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,14 @@ class Request:
                 found |= dict.fromkeys(names, self.types[group].width)
         return found
 
+    def stated(self, amount: sp.Expr, kept: Collection[sp.Symbol] = ()) -> sp.Expr:
+        """*amount* with the defaults of what was not given put in; those of *kept* stay open."""
+        given = {*self.numbers, *self.open, *(s.name for s in kept)}
+        for size, default in self.variant.defaults.items():  # in order: h_k falls back to h, h to 1
+            if size.name not in given:
+                amount = amount.subs(size, default)
+        return amount
+
     @property
     def operand(self) -> DType:
         """The type of Q, K, V and O unless one is set apart."""
@@ -97,8 +110,8 @@ class Request:
         return least if least.width < self.multiplied.width else None
 
 
-def read_request(variant: Variant, words: Iterable[str]) -> Request:
-    """The request that KEY=VALUE *words* make of *variant*.
+def read_request(variant: Variant, words: Iterable[str], also: Collection[str] = ()) -> Request:
+    """The request that KEY=VALUE *words* make of *variant*; *also* names symbols that only the command asked takes.
 
     Raises:
         BadValueError: a word that is no KEY=VALUE, a value its key cannot take, or a key given twice.
@@ -116,7 +129,7 @@ def read_request(variant: Variant, words: Iterable[str]) -> Request:
         key, equals, text = word.partition("=")
         if not equals or not key or not text:
             raise BadValueError(f"{repeated(word)} is not KEY=VALUE; write for instance N=8192")
-        sets = _symbols_of(key, variant, has)
+        sets = _symbols_of(key, variant, has | set(also))
         for name in sets:
             if name in written:
                 raise BadValueError(
@@ -134,9 +147,16 @@ def read_request(variant: Variant, words: Iterable[str]) -> Request:
         elif text == "?":
             left_open |= set(sets)
         else:
-            tied |= key == "N" and len(sets) > 1
+            tied |= key == "N" and "N_q" in sets
             numbers |= dict.fromkeys(sets, _number(key, sets[0], text, types))
-            mask_keys |= {key} & MASK_KEYS if sets[0] not in has else set()
+            mask_keys |= {key} & MASK_KEYS - ({key} if sets[0] in has else set())
+    if "mask" in written and variant.own_mask is not None:
+        raise variant.refuses(repeated(mask))
+    if variant.own_mask is not None and mask_keys:
+        raise BadValueError(
+            f"{variant.name} has no {min(mask_keys)}: it is {variant.own_mask} by its recurrence; leave it out"
+        )
+    mask = variant.own_mask or mask
     pattern = Pattern(mask, frozenset(mask_keys), listed)
     if pattern.length is not None:
         _check_packed(variant, pattern, numbers)
@@ -156,6 +176,10 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
     sizes = {k: n for k, n in _KEYS.items() if n in has or n in _OF_SCHEDULES or k in MASK_KEYS}
     if key in sizes:
         return (sizes[key],)
+    if key in _KEYS and _KEYS[key] in COMMANDS:
+        raise BadValueError(
+            f"{key}= ({MEANINGS[_KEYS[key]].says}) is taken by `{COMMANDS[_KEYS[key]]}` alone; leave it out"
+        )
     if key in _KEYS:
         fixed = "its value is fixed by the variant" if key == "Nq" else "try gqa, or leave it out"
         raise BadValueError(f"{variant.name} has no {key} ({MEANINGS[_KEYS[key]].says}); {fixed}")
@@ -182,6 +206,12 @@ def _number(key: str, name: str, text: str, types: Mapping[str, DType]) -> Numbe
     if number > largest:
         raise BadValueError(f"{key}={repeated(text)}: {MEANINGS[name].says} beyond {largest} is no attention kernel's")
     return number
+
+
+def plain_length(text: str) -> int | None:
+    """The whole number that *text* writes as a length, ``8192``, ``8K`` or ``8Ki``; ``None`` where it is none."""
+    matched = _LENGTH.fullmatch(text)
+    return None if matched is None or len(matched[1]) > 30 else int(matched[1]) * _MULTIPLES[matched[2] or ""]
 
 
 def _share(key: str, name: str, text: str) -> Number:
@@ -259,7 +289,9 @@ def _check_divisors(request: Request) -> None:
     for divisor, dividend in request.variant.divides:
         small, large = request.numbers.get(divisor.name), request.numbers.get(dividend.name, 1)
         if small is not None and dividend.name not in request.open and large % small:
-            raise BadValueError(
-                f"{MEANINGS[divisor.name].key}={small} does not divide {MEANINGS[dividend.name].key}={large}; "
-                f"every {MEANINGS[divisor.name].says.split(' (')[0][:-1]} serves a whole group of query heads"
-            )
+            of = "N" if request.tied and dividend.name in ("N_q", "N_k") else MEANINGS[dividend.name].key
+            what = MEANINGS[divisor.name].says.split(" (")[0]
+            why = f"every {what[:-1]} serves a whole group of query heads"
+            if dividend.name != "h":
+                why = f"give a divisor of it for the {what}"
+            raise BadValueError(f"{MEANINGS[divisor.name].key}={small} does not divide {of}={large}; {why}")

@@ -12,6 +12,7 @@ from derive.graph import Graph
 from derive.mask import Mask
 from derive.passes import passes
 from hardware.roofline import PIPES
+from outputs.best_sizes import best_sizes
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
 from outputs.notation import cases, put, text, tidy
@@ -46,7 +47,8 @@ def explain(answer: Explanation) -> list[Section]:
         sections.append(_roofline(answer))
         sections += how_many(answer)
     sections.append(_why_legal(answer))
-    sections += [s for s in (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer)) if s]
+    reasons = (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer), best_sizes(answer))
+    sections += [s for s in reasons if s]
     more = (tile_constant(answer), where_they_cross(answer), if_causal(answer), if_decode(answer), profile(answer))
     sections += [s for s in more if s]
     sections.append(_readings(answer))
@@ -108,7 +110,7 @@ def _question(answer: Explanation) -> Section:
     types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
     lines = [
         f"{request.variant.name}: {request.variant.says}",
-        f"{request.variant.direction}, {mask.says if mask else 'no mask'}, {request.operand.name}"
+        f"{request.variant.direction}, {request.variant.seen_by(mask)}, {request.operand.name}"
         f" (b = {significant(request.operand.width, 3)} B{', ' + types if types else ''})",
     ]
     if numbers or rest:
@@ -226,7 +228,9 @@ def _roofline(answer: Explanation) -> Section:
         cells = ["?" if (t := known[p]) is None else seconds(t) for p in columns]
         binds = _PIPES[a.bound] if a.bound else "?"
         table.add(a.name, *cells, binds, "?" if a.seconds is None else seconds(a.seconds))
-        if a.intensity is not None and a.ridge is not None:
+        if a.intensity == 0:
+            notes.append(f"{a.name}: no matrix product, so that its FLOP a byte say nothing; {binds} binds")
+        elif a.intensity is not None and a.ridge is not None:
             ratio = Fraction(a.intensity) / a.ridge
             side = (
                 f"{significant(ratio)}x past it: compute-bound against HBM"
@@ -288,7 +292,26 @@ def _memory(answer: Explanation) -> Section:
         peak = account.number(account.memory_peak)
         closed = form(answer, account.memory_peak)
         table.add("" if n else "HBM at its peak", account.name, closed, "" if peak is None else size(peak), "")
-    return Section("memory", table)
+    notes = _training_rows(answer, table)
+    return Section("memory", table, notes)
+
+
+def _training_rows(answer: Explanation, table: Table) -> list[str]:
+    """Rows on a backward pass together with the forward pass before it; nothing for forward passes."""
+    labels = "HBM, forward + backward", "  gradients added to buffers"
+    found = [(account, peaks) for account in answer.accounts if (peaks := answer.training(account)) is not None]
+    for kind, label in enumerate(labels):
+        for n, (account, peaks) in enumerate(found):
+            peak = account.number(peaks[kind])
+            table.add(
+                "" if n else label, account.name, form(answer, peaks[kind]), "" if peak is None else size(peak), ""
+            )
+    if not found:
+        return []
+    return [
+        "forward + backward: what is saved lives from its writer to its last reader, results and gradients to the end; "
+        "a framework keeps a buffer beside each new gradient and adds it"
+    ]
 
 
 def _readings(answer: Explanation) -> Section:

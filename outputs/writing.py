@@ -8,11 +8,11 @@ from pathlib import Path
 from derive.errors import BadValueError
 
 
-def write(contents: Mapping[Path, str], *, force: bool) -> None:
+def write(contents: Mapping[Path, str | bytes], *, force: bool) -> None:
     """Write every file, or none.
 
     Args:
-        contents: text by path.
+        contents: text, or bytes, by path.
         force: whether files that exist are replaced.
 
     Raises:
@@ -25,8 +25,8 @@ def write(contents: Mapping[Path, str], *, force: bool) -> None:
             raise BadValueError(f"{path} exists; add --force to replace it, or name another file")
     partial = {path: path.with_name(path.name + ".part") for path in contents}
     try:
-        for path, text in contents.items():
-            partial[path].write_text(text, encoding="utf-8", newline="\n")
+        for path, content in contents.items():
+            partial[path].write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         for path in contents:
             partial[path].replace(path)
     except OSError as error:

@@ -9,6 +9,7 @@ from rules.algebra import (
     read_in_each_part,
     reassociate,
     recompute,
+    regroup,
     row_sum,
     share_heads,
     split_keys,
@@ -25,8 +26,12 @@ from rules.schedule import (
     interchange,
     keep_resident,
     launch,
+    launch_sequences,
     pack_heads,
     skip_masked,
+    split_at_states,
+    state_in_memory,
+    steps,
     tile,
     tile_product,
 )
@@ -45,6 +50,7 @@ ALGEBRA = (
     *recompute.RULES,
     use_log_sum_exp.RULE,
     split_softmax_gradient.RULE,
+    regroup.RULE,
     row_sum.RULE,
 )
 SCHEDULE = (
@@ -59,6 +65,10 @@ SCHEDULE = (
     skip_masked.RULE,
     *pack_heads.RULES,
     in_memory.RULE,
+    split_at_states.RULE,
+    *steps.RULES,
+    launch_sequences.RULE,
+    state_in_memory.RULE,
     *keep_resident.RULES,
 )
 ALL = (*ALGEBRA, *SCHEDULE)

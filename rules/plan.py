@@ -33,6 +33,7 @@ class Plan:
         tiles: tile sizes used for numbers when none are given, perhaps in other symbols.
         divides: (divisor, dividend) pairs of symbols that must divide, such as the splits and the keys.
         direction: ``forward`` or ``backward``: whether it schedules a first pass or one that another ran before.
+        after: of a backward pass, the schedule that the forward pass before it is run with.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Plan:
     tiles: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
     divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
     direction: str = "forward"
+    after: str = ""
 
     def derive(self, graph: Graph) -> Derivation:
         """The derivation of *graph*.

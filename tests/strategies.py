@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 
+from hypothesis import reject
 from hypothesis import strategies as st
 from sympy import divisors
 
@@ -85,6 +86,18 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
 
 @lru_cache(maxsize=512)
 def derivation(variant_name: str, schedule: str, mask: str, order: str = "head", sawtooth: bool = False) -> Derivation:
-    """The derivation of a schedule for a variant, all symbols kept."""
+    """The derivation of a schedule for a variant, all symbols kept; an example is rejected whose mask forbids it."""
     chosen = plan(schedule).ordered(order=order, sawtooth=sawtooth)
-    return chosen.derive(variant(variant_name).graph(mask))
+    found = variant(variant_name)
+    try:
+        return chosen.derive(found.graph() if found.own_mask else found.graph(mask))
+    except PreconditionError:
+        reject()
+
+
+def fitted(variant_name: str, numbers: dict[str, int]) -> dict[str, int]:
+    """*numbers* with each size that another must divide made a multiple of it, no larger than four times."""
+    found = dict(numbers)
+    for divisor, dividend in variant(variant_name).divides:
+        found[dividend.name] = found[divisor.name] * (1 + found[dividend.name] % 4)
+    return found

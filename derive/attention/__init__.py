@@ -12,8 +12,9 @@ MODULES = (
     "mha", "gqa", "gqa_repeated", "mqa", "cross", "decode", "cascade",
     "mla", "mla_latent", "grouped_latent", "grouped_tied", "differential",
     "bias", "bias_per_head", "bias_per_key", "alibi", "softcap", "sigmoid", "dropout", "sink_logits",
-    "linear",
-    "mha_backward", "gqa_backward", "mqa_backward",
+    "linear", "linear_chunkwise", "linear_recurrent", "retention", "gla", "mlstm", "ssd", "delta",
+    "mha_backward", "gqa_backward", "mqa_backward", "cross_backward", "mla_backward",
+    "bias_backward", "alibi_backward", "softcap_backward", "sigmoid_backward", "dropout_backward",
     "matmul",
 )  # fmt: skip
 """Files of this folder in reading order; a variant's name is its file's, with hyphens."""

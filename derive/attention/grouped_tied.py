@@ -8,8 +8,8 @@ VARIANT = Variant(
     says="grouped-tied attention: V = [V1, V2] of width 2 d; V1 is also half of the key, the other half one rotary key for all",
     text="""
         Ns[b,g,r,q,d]  = Q[b,g,r,q,d] * c
-        Rs[b,g,r,q,w]  = Q_rope[b,g,r,q,w] * c
         S_nope[b,g,r,q,k] = sum[d] Ns[b,g,r,q,d] * V1[b,g,k,d]
+        Rs[b,g,r,q,w]  = Q_rope[b,g,r,q,w] * c
         S_rope[b,g,r,q,k] = sum[w] Rs[b,g,r,q,w] * K_rope[b,k,w]
         S[b,g,r,q,k]   = S_nope[b,g,r,q,k] + S_rope[b,g,r,q,k]
         P[b,g,r,q,k]   = softmax(S[b,g,r,q,k])

@@ -22,17 +22,30 @@ Match = tuple[Einsum, tuple[Einsum, ...]]
 
 
 def shape(graph: Graph) -> Iterator[Match]:
-    """(division, contractions): a quotient and the sums of products that read it."""
+    """(division, contractions): a quotient, and the sums of products over what its denominator was summed over that read it."""
     for division in graph.einsums:
         if division.map is Map.DIV and division.reduce is None:
             readers = graph.readers.get(division.output.name, ())
             found = tuple(
                 e
                 for e in readers
-                if e.map is Map.MUL and e.reduce is Reduce.SUM and e.inputs.count(division.output) == 1
+                if e.map is Map.MUL
+                and e.reduce is Reduce.SUM
+                and e.inputs.count(division.output) == 1
+                and _waits(graph, e, division.inputs[1])
             )
             if found:
                 yield division, found
+
+
+def _waits(graph: Graph, contraction: Einsum, denominator: Tensor) -> bool:
+    """Whether *contraction* runs over what *denominator* was summed over, so that it would have to wait for all of it."""
+    maker = graph.producers.get(denominator.name)
+    if maker is None:
+        return True
+    if maker.reduced:
+        return bool(set(maker.reduced) & set(contraction.reduced))
+    return any(_waits(graph, contraction, t) for t in maker.inputs if t.name in graph.producers)
 
 
 def rewrite(graph: Graph, match: Match) -> Graph:

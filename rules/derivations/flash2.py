@@ -4,9 +4,9 @@ import sympy as sp
 
 from derive.rewrite import WherePossible
 from derive.symbols import B_c, B_r
-from rules.derivations.algebra import STREAMED
 from rules.plan import Plan
 from rules.schedule import fuse_pairs, keep_resident, launch, skip_masked, tile
+from rules.streamed import STREAMED
 
 PLAN = Plan(
     name="flash2",

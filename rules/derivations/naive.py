@@ -12,6 +12,7 @@ PLAN = Plan(
     algebra=(WherePossible(split_softmax.RULE),),
     schedule=(
         WherePossible(fuse.PROLOGUE),
+        WherePossible(fuse_pairs.ACCUMULATORS),
         WherePossible(fuse_pairs.SOFTMAX),
         WherePossible(keep_resident.FORWARD),
     ),

@@ -4,9 +4,9 @@ import sympy as sp
 
 from derive.rewrite import WherePossible
 from derive.symbols import B_r
-from rules.derivations.algebra import DEFERRED
 from rules.plan import Plan
 from rules.schedule import fuse_pairs, keep_resident, launch, tile
+from rules.streamed import DEFERRED
 
 PLAN = Plan(
     name="row-resident",

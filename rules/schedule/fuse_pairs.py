@@ -1,4 +1,4 @@
-"""Put what belongs together into one kernel, wherever it stands in the program: all pairs of a query and a key, or one softmax.
+"""Put what belongs together into one kernel, wherever it stands in the program: all pairs, a softmax, or one accumulator.
 
     S = Q K^T;  P = softmax(S);  O = P V   =   one kernel S, P, O: what is as large as q times k never leaves the SM
 
@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from derive.einsum import Einsum, Map, Reduce
-from derive.flops import is_contraction
+from derive.flops import is_accumulated, is_contraction
 from derive.graph import Graph
 from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Schedule, lift
-from derive.symbols import N_k, N_q, b, d_v
+from derive.symbols import N_k, N_q, b, d, d_v
 from rules.schedule.examples import loop, streaming
 
 Match = tuple[Kernel, ...]
@@ -110,6 +110,14 @@ def _softmaxes(schedule: Schedule) -> Iterator[Match]:
         yield from _run(schedule, (after & needed) - products)
 
 
+def _accumulators(schedule: Schedule) -> Iterator[Match]:
+    """Two products and their sum, where nothing else reads the products."""
+    for e in schedule.graph.einsums:
+        if is_accumulated(schedule.graph, e):
+            makers = {n for t in e.inputs for n in schedule.kernel_of[t.name].einsums}
+            yield from _run(schedule, {e.output.name, *makers})
+
+
 def _normalises(e: Einsum, maximum: Einsum) -> bool:
     """Whether *e* divides what runs over the keys by what does not."""
     over = set(maximum.reduced)
@@ -129,8 +137,13 @@ def _rule(
     shape: Callable[[Schedule], Iterator[Match]],
     graph: Callable[[], Graph],
     tiled: str,
-    torn: Callable[[], Graph],
+    torn: Callable[[], Graph] | None,
 ) -> Rule[Schedule]:
+    whole = Precondition(
+        says="nothing outside the run stands between two of its kernels",
+        holds=_together,
+        counterexample=lambda: lift((torn or graph)()),
+    )
     return Rule(
         name=name,
         claim=claim,
@@ -142,11 +155,7 @@ def _rule(
                 holds=_untiled,
                 counterexample=lambda: _with_loop(lift(graph()), tiled, "q"),
             ),
-            Precondition(
-                says="nothing outside the run stands between two of its kernels",
-                holds=_together,
-                counterexample=lambda: lift(torn()),
-            ),
+            *((whole,) if torn else ()),
         ),
         rewrite=rewrite,
         example=lambda: lift(graph()),
@@ -181,6 +190,16 @@ def _softmax() -> Graph:
     return cascade(text, {"q": N_q, "k": N_k}, outputs=("P",), width=b)
 
 
+def _two_products() -> Graph:
+    """Scores of two sorts of channels, added."""
+    text = """
+        A[q,k] = sum[d] Q[q,d] * K[k,d]
+        B[q,k] = sum[e] R[q,e] * T[k,e]
+        S[q,k] = A[q,k] + B[q,k]
+    """
+    return cascade(text, {"q": N_q, "k": N_k, "d": d, "e": d_v}, outputs=("S",), width=b)
+
+
 def _product_inside() -> Graph:
     """A softmax whose exponentials are weighted by a product with themselves before they are divided."""
     text = """
@@ -211,4 +230,13 @@ SOFTMAX = _rule(
     "X",
     _product_inside,
 )
-RULES = (PAIRS, SOFTMAX)
+ACCUMULATORS = _rule(
+    "fuse-accumulator",
+    "two matrix products that are added run in one kernel, the second into the first one's accumulator",
+    _accumulators,
+    _two_products,
+    "B",
+    None,
+)
+"""Nothing can stand between: of the products nothing but their sum is read."""
+RULES = (PAIRS, SOFTMAX, ACCUMULATORS)

@@ -2,8 +2,8 @@ r"""Let the cache between HBM and the SMs serve what is read again.
 
     HBM reads of K, V  =  X F  while H F <= C_L2,  else  I F      (X slices of F bytes, H live, I wave-slice meetings)
 
-Precondition  of a kernel's shared tensors some are carried by grid loops that are neighbours, so that their readers are
-              issued in runs; the others stream past and are not kept. Shared tensors are only read.
+Precondition  the grid loops that carry a shared tensor are neighbours, so that its readers are issued in runs; shared
+              tensors are only read.
 Proof         LRU keeps a line while fewer than C_L2 other bytes are touched between two uses; within a wave all sharers use
               a tile in the same step, and between waves at most the H live slices are touched.
 Effect        the K and V re-reads become cache hits: HBM sees each slice once instead of once a row tile.
@@ -37,7 +37,8 @@ def eligible(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
         again = any(not x.carried_by(tensor) for x in kernel.loops)
         if earlier or (again and (read_in or is_accumulator(schedule, kernel, tensor))):
             found.append(tensor.name)
-    return tuple(found)
+    states = (t.name for t in schedule.moving_states_of(kernel) if t not in schedule.outputs_of(kernel))
+    return tuple(dict.fromkeys((*found, *states)))
 
 
 def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rule[Schedule]:
@@ -54,7 +55,7 @@ def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rul
             yield found
 
     def rewrite(schedule: Schedule, match: Match) -> Schedule:
-        kept = {k: k.with_(residency=Residency(_kept(schedule, k), sawtooth, caches)) for k in match}
+        kept = {k: k.with_(residency=Residency(eligible(schedule, k), sawtooth, caches)) for k in match}
         return Schedule(schedule.graph, tuple(kept.get(k, k) for k in schedule.kernels))
 
     return Rule(
@@ -65,7 +66,7 @@ def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rul
         shape=shape,
         preconditions=(
             Precondition(
-                says="the grid loops that carry some shared tensor are neighbours, so that its readers are issued in runs",
+                says="the grid loops that carry a shared tensor are neighbours, so that its readers are issued in runs",
                 holds=_readers_run_together,
                 counterexample=lambda: _scattered(),
             ),
@@ -86,15 +87,9 @@ def _fits(schedule: Schedule) -> sp.Basic:
 def _readers_run_together(schedule: Schedule, match: Match) -> bool:
     for kernel in match:
         shared = [t for t in schedule.inputs_of(kernel) if is_shared(kernel, t)]
-        if shared and not any(readers_run_together(kernel, t) for t in shared):
+        if not all(readers_run_together(kernel, t) for t in shared):
             return False
     return True
-
-
-def _kept(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
-    """What is eligible, without inputs whose readers are scattered over the grid."""
-    tensors = schedule.graph.tensors
-    return tuple(name for name in eligible(schedule, kernel) if readers_run_together(kernel, tensors[name]))
 
 
 def _scattered() -> Schedule:

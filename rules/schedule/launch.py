@@ -20,25 +20,35 @@ from derive.graph import Graph
 from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import N_k, N_q, b, h
+from derive.symbols import N_k, N_q, b, d_v, h
 from rules.schedule.examples import fused, loop, streaming
 
 Match = tuple[Kernel, tuple[Index, ...]]
 
 
 def parallel_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
-    """Indices over which CTAs can run without meeting in any result of *kernel*, outermost first."""
-    last = schedule.nodes(kernel)[-1].output
-    return tuple(i for i in last.indices if all(schedule.is_independent(name, kernel, (i,)) for name in kernel.einsums))
+    """Indices over which CTAs can run without meeting in any result of *kernel*, and in no order, outermost first."""
+    nodes = schedule.nodes(kernel)
+    every = dict.fromkeys(i for e in reversed(nodes) for i in e.output.indices)
+    free = (i for i in every if i.name not in {e.previous for e in nodes})
+    return tuple(i for i in free if all(schedule.is_independent(name, kernel, (i,)) for name in kernel.einsums))
 
 
-def launch_loop(index: str) -> Rule[Schedule]:
-    """The rule that puts the sequential loop over *index* on the grid, innermost there."""
+def row_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
+    """The indices of the kernel's pairs, such as those of S[b, h, q, k]; of its last result where it has no pairs."""
+    nodes = schedule.nodes(kernel)
+    pairs = (e.output.indices for e in nodes if {"q", "k"} <= {i.name for i in e.output.indices})
+    return next(pairs, nodes[-1].output.indices)
+
+
+def launch_loop(index: str, *, without: str = "") -> Rule[Schedule]:
+    """The rule that puts the sequential loop over *index* on the grid, innermost there; in kernels that lack *without*."""
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
         for kernel in schedule.kernels:
             found = kernel.loop_of(index)
-            if found is not None and not found.grid:
+            lacks = not any(without in {i.name for i in e.space} for e in schedule.nodes(kernel))
+            if found is not None and not found.grid and lacks:
                 yield kernel
 
     def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
@@ -61,25 +71,36 @@ def launch_loop(index: str) -> Rule[Schedule]:
                 says=f"every Einsum of the kernel carries {index} or is private and independent of it, "
                 "so that no two CTAs meet in one result",
                 holds=independent,
-                counterexample=lambda: fused(_reduced_over(index), loop(_reduced_over(index), index)),
+                counterexample=lambda: _tiled(_reduced_over(index, "e" if without else ""), index),
             ),
         ),
         rewrite=rewrite,
-        example=lambda: fused(streaming(), loop(streaming(), index)),
-        options=index,
+        example=lambda: _tiled(_row_sum() if without else streaming(), index),
+        options=f"{index}, where there is no {without}" if without else index,
     )
 
 
-def _reduced_over(index: str) -> Graph:
+def _tiled(graph: Graph, index: str) -> Schedule:
+    """All of *graph* in one kernel with a loop over *index*."""
+    return fused(graph, loop(graph, index))
+
+
+def _reduced_over(index: str, kept: str = "") -> Graph:
     """A column sum or a row sum: its result does not carry *index*."""
-    kept = "k" if index == "q" else "q"
-    return cascade(f"l[{kept}] = sum[{index}] S[q,k]", {"q": N_q, "k": N_k}, outputs=("l",), width=b)
+    kept = kept or ("k" if index == "q" else "q")
+    text = f"l[{kept}] = sum[{index}] S[{index},{kept}]"
+    return cascade(text, {"q": N_q, "k": N_k, "e": d_v}, outputs=("l",), width=b)
+
+
+def _row_sum() -> Graph:
+    """The row sums of a backward pass, which no key takes part in."""
+    return cascade("D[h,q] = sum[e] dO[h,q,e] * O[h,q,e]", {"h": h, "q": N_q, "e": d_v}, outputs=("D",), width=b)
 
 
 def _heads(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
-    """Indices of the kernel's result that stand before the queries and have no loop yet."""
+    """Indices that stand before the queries, of the kernel's pairs or else of its result, and have no loop yet."""
     found: list[Index] = []
-    for index in schedule.nodes(kernel)[-1].output.indices:
+    for index in row_indices(schedule, kernel):
         if index.name == "q":
             return tuple(found)
         if kernel.loop_of(index.name) is None:
@@ -131,4 +152,5 @@ HEADS: Rule[Schedule] = Rule(
     example=lambda: fused(streaming(), loop(streaming(), "q"), loop(streaming(), "k")),
 )
 QUERIES = launch_loop("q")
-RULES = (QUERIES, HEADS)
+ROWS = launch_loop("q", without="k")
+RULES = (QUERIES, ROWS, HEADS)

@@ -26,18 +26,25 @@ from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import B_c, B_r, N_k, N_p, N_q, b, h, h_k, n_s
 from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
 from rules.schedule.fuse_pairs import runs_over_pairs
+from rules.schedule.launch import row_indices
 
 Match = tuple[Kernel, str]
 
 
-def tile(index: str, size: sp.Expr, *, example: Callable[[], Graph], two_passes: Callable[[], Graph]) -> Rule[Schedule]:
+def tile(
+    index: str,
+    size: sp.Expr,
+    *,
+    example: Callable[[], Graph] = streaming,
+    two_passes: Callable[[], Graph] | None = None,
+) -> Rule[Schedule]:
     """The rule that tiles *index* by *size* as the innermost sequential loop, first where queries meet keys.
 
     Args:
         index: what is run over.
         size: how much of it at a time.
         example: a graph that needs one pass over it.
-        two_passes: one that needs two.
+        two_passes: one that needs two; by default a softmax over it.
     """
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
@@ -64,7 +71,7 @@ def tile(index: str, size: sp.Expr, *, example: Callable[[], Graph], two_passes:
             Precondition(
                 says=f"the kernel needs one pass over {index}",
                 holds=one_pass,
-                counterexample=lambda: fused(two_passes()),
+                counterexample=lambda: fused(two_passes() if two_passes else _needs_two_passes(index)),
             ),
         ),
         rewrite=rewrite,
@@ -97,10 +104,10 @@ def _needs_two_passes(index: str) -> Graph:
 
 
 def _shared_heads(schedule: Schedule) -> Iterator[Match]:
-    """Heads of the last result that some other result of the kernel sums over."""
+    """Heads of the kernel's pairs that some result of it sums over."""
     for kernel in schedule.kernels:
         nodes = schedule.nodes(kernel)
-        for index in nodes[-1].output.indices:
+        for index in row_indices(schedule, kernel):
             if index.name == "q":
                 break
             if kernel.loops and kernel.loop_of(index.name) is None and any(index in e.reduced for e in nodes):
@@ -169,8 +176,8 @@ def _merge(*, repaired: bool) -> Graph:
     return graph.replace((total,), (replace(total, rescale="m"),)) if repaired else graph
 
 
-QUERIES = tile("q", B_r, example=streaming, two_passes=lambda: _needs_two_passes("q"))
-KEYS = tile("k", B_c, example=streaming, two_passes=two_pass)
+QUERIES = tile("q", B_r)
+KEYS = tile("k", B_c, two_passes=two_pass)
 PREFIX = tile("p", B_c, example=_prefix, two_passes=lambda: _prefix(two_passes=True))
 PARTS = tile("s", sp.Integer(1), example=lambda: _merge(repaired=True), two_passes=lambda: _merge(repaired=False))
 RULES = (QUERIES, KEYS, PREFIX, PARTS, SHARED_HEADS)

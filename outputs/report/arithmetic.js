@@ -1,0 +1,55 @@
+// Exact numbers: a BigInt, or a reduced fraction {p, q} of two with q > 1. Nothing is ever rounded here.
+const top = x => typeof x === "bigint" ? x : x.p;
+const bottom = x => typeof x === "bigint" ? 1n : x.q;
+const divisor = (a, b) => { while (b) [a, b] = [b, a % b]; return a < 0n ? -a : a; };
+const down = (a, b) => { const whole = a / b; return a % b !== 0n && (a < 0n) !== (b < 0n) ? whole - 1n : whole; };
+function ratio(p, q) {
+  if (q === 0n) throw new RangeError("a division by zero");
+  if (q < 0n) [p, q] = [-p, -q];
+  const common = divisor(p, q);
+  return q === common ? p / q : {p: p / common, q: q / common};
+}
+function add(...terms) {
+  let total = 0n;
+  for (const x of terms)
+    total = typeof x === "bigint" && typeof total === "bigint" ? total + x
+      : ratio(top(total) * bottom(x) + top(x) * bottom(total), bottom(total) * bottom(x));
+  return total;
+}
+function mul(...factors) {
+  let product = 1n;
+  for (const x of factors)
+    product = typeof x === "bigint" && typeof product === "bigint" ? product * x
+      : ratio(top(product) * top(x), bottom(product) * bottom(x));
+  return product;
+}
+const over = (a, b) => ratio(top(a) * bottom(b), bottom(a) * top(b));
+const power = (x, n) => typeof x === "bigint" ? x ** BigInt(n) : ratio(x.p ** BigInt(n), x.q ** BigInt(n));
+function floor(a, b) {
+  if (top(b) === 0n) throw new RangeError("a division by zero");
+  return down(top(a) * bottom(b), bottom(a) * top(b));
+}
+const ceil = (a, b) => -floor(typeof a === "bigint" ? -a : {p: -a.p, q: a.q}, b);
+const below = (a, b) => top(a) * bottom(b) < top(b) * bottom(a);
+const atMost = (a, b) => !below(b, a);
+const equal = (a, b) => top(a) === top(b) && bottom(a) === bottom(b);
+const min = (...numbers) => numbers.reduce((a, b) => below(b, a) ? b : a);
+const max = (...numbers) => numbers.reduce((a, b) => below(a, b) ? b : a);
+const mod = (a, n) => add(a, mul(-1n, n, floor(a, n)));
+const gcd = (a, b) => divisor(floor(a, 1n), floor(b, 1n));
+const steps = (x, starts, values) => values[Math.max(0, starts.findLastIndex(start => atMost(start, x)))];
+const MOST_TERMS = 200000;
+let termsLeft = MOST_TERMS;
+function sum(first, last, term) {
+  let total = 0n;
+  for (let i = ceil(first, 1n); i <= last; i++) {
+    if (termsLeft-- <= 0) throw new RangeError(`a sum of more than ${MOST_TERMS} terms: too long for this page`);
+    total = add(total, term(i));
+  }
+  return total;
+}
+const part = (v, n) => v.$[n] ?? (v.$[n] = parts[n](v));
+function evaluate(key, values) {
+  termsLeft = MOST_TERMS;
+  return forms[key]({...values, $: values.$ ?? []});
+}

@@ -1,0 +1,77 @@
+"""HTML and SVG built from values: text is escaped, and only what these functions made is markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from xml.etree import ElementTree as Xml
+
+from outputs.formula import latex
+from outputs.mathml import mathml
+
+_FUNCTIONS = frozenset({"min", "max", "gcd"})
+"""Names that stand apart from a factor before them."""
+_VOID = frozenset({"meta", "br", "input", "col"})
+
+
+class Markup(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+Content = str | Markup | None | Iterable["str | Markup | None"]
+
+
+def element(name: str, /, *content: Content, **attributes: object) -> Markup:
+    """An element; text in *content* is escaped, markup is not.
+
+    An attribute's name is written with ``_`` for ``-``, a trailing one dropped (``class_``); None and False leave it out.
+    """
+    written = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in _VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{joined(*content)}</{name}>")
+
+
+def joined(*content: Content) -> Markup:
+    """Pieces one after another, text escaped."""
+    return Markup("".join(_one(piece) for piece in content))
+
+
+def _one(piece: Content) -> str:
+    if piece is None:
+        return ""
+    if isinstance(piece, Markup):
+        return piece
+    if isinstance(piece, str):
+        return escape(piece, quote=False)
+    return "".join(map(_one, piece))
+
+
+def formula(written: str) -> Markup:
+    """LaTeX of the house drawn as MathML, styles left to the style sheet: a policy without inline styles refuses them."""
+    root = Xml.fromstring(mathml(written, display=True))
+    for part in root.iter():
+        part.attrib.pop("style", None)
+        part.attrib.pop("xmlns", None)  # HTML knows the element by its name
+        part.tag = part.tag.partition("}")[2] or part.tag
+    for part in [*root.iter("mrow"), *root.iter("math")]:
+        for place in reversed(range(1, len(part))):
+            if (part[place].text or "") in _FUNCTIONS and part[place - 1].tag != "mo":
+                part.insert(place, Xml.Element("mspace", width="0.17em"))
+    return Markup(Xml.tostring(root, encoding="unicode"))
+
+
+def form(expression: object) -> Markup:
+    """A closed form as MathML."""
+    return formula(latex(expression))
+
+
+def scrolled(*content: Content, label: str) -> Markup:
+    """What may be wider than the page, in a box of its own that scrolls, by keyboard too."""
+    return element("div", *content, class_="wide", role="region", tabindex="0", aria_label=label)
