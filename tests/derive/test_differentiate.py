@@ -10,11 +10,12 @@ from derive.attention import variant
 from derive.differentiate import differentiate, shift_cancels
 from derive.einsum import Map, Reduce
 from derive.errors import IllFormedError
-from derive.evaluate import Array, evaluate, random_inputs
+from derive.evaluate import evaluate, random_inputs
 from derive.flops import is_contraction
 from derive.graph import Graph
 from derive.mask import causal
 from derive.notation import cascade
+from derive.operators import Array
 from derive.rewrite import apply_once
 from derive.symbols import N_k, N_q, b, b_acc, b_kv, d_v
 from rules.algebra import split_softmax

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from derive.attention import variant
 from derive.denote import denote, equal
-from derive.evaluate import Array, evaluate, random_inputs
+from derive.evaluate import evaluate, random_inputs
 from derive.exact import value
 from derive.execute import execute
 from derive.flops import Convention, Pipe, flops, operations
 from derive.graph import Graph
+from derive.operators import Array
 from derive.schedule import Schedule
 from derive.symbols import C_k, N_q, d, d_v
 from derive.traffic import traffic
