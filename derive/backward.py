@@ -18,15 +18,15 @@ class Backward(Variant):
     """A variant whose graph is the gradients of another's.
 
     Attributes:
-        widths: bytes an element of gradients that are not as wide as their tensor: the gradient of the scaled queries is
+        gradients: bytes an element of gradients that are not as wide as their tensor: the gradient of the scaled queries is
             a partial sum over the keys, held in the accumulator's type.
     """
 
-    widths: Mapping[str, sp.Expr] = field(default_factory=lambda: {"dQs": b_acc})
+    gradients: Mapping[str, sp.Expr] = field(default_factory=lambda: {"dQs": b_acc})
 
     def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """The gradients of its inputs under *mask*; see ``Variant.graph``."""
-        return differentiate(super().graph(mask, given), self.widths)
+        return differentiate(super().graph(mask, given), self.gradients, self.constants)
 
 
 def backward(forward: Variant, *, name: str, reference: str) -> Backward:
@@ -34,7 +34,7 @@ def backward(forward: Variant, *, name: str, reference: str) -> Backward:
     same = {f.name: getattr(forward, f.name) for f in fields(Variant)}
     changed = {
         "name": name,
-        "says": f"the backward pass of {forward.name}: dQ, dK and dV from dO and what the forward pass saved",
+        "says": f"the backward pass of {forward.name}: the gradients of its inputs from dO and what the forward pass saved",
         "reference": reference,
         "direction": "backward",
         "schedules": ("naive-backward", "flash2-backward"),

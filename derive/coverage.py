@@ -102,6 +102,11 @@ class Coverage:
         return self._over_rows(self.keys_of(I))
 
     @cached_property
+    def pairs(self) -> sp.Expr:
+        """(Query, key) pairs in the tile pairs that are met, the ragged ones as large as they are."""
+        return self._rows_weighted(self.keys_of)
+
+    @cached_property
     def query_rows_met(self) -> sp.Expr:
         """Query rows of row tiles, once for every key tile that they meet."""
         return self._rows_weighted(self.tiles_of)
@@ -140,6 +145,13 @@ class Coverage:
             blind = self.mask.rows_blind_above * self._heads
             return self.rows.extent - self.rows.tile * down(blind / self.rows.tile)
         return self._rows_weighted(lambda i: least(self.tiles_of(i), sp.Integer(1)))
+
+    @cached_property
+    def row_tiles(self) -> sp.Expr:
+        """Row tiles that meet any key tile."""
+        if self.mask.blind_rows_stand_first:
+            return self.rows.trips - down(self.mask.rows_blind_above * self._heads / self.rows.tile)
+        return self._over_rows(least(self.tiles_of(I), sp.Integer(1)))
 
     @cached_property
     def key_rows_once(self) -> sp.Expr:
@@ -188,6 +200,11 @@ class DensityCoverage(Coverage):
         return self._share * self.rows.trips * self.keys.extent
 
     @property
+    def pairs(self) -> sp.Expr:
+        """A share s of all pairs."""
+        return self._share * self.rows.extent * self.keys.extent
+
+    @property
     def query_rows_met(self) -> sp.Expr:
         """``s T_c`` times all rows."""
         return self._share * self.keys.trips * self.rows.extent
@@ -201,6 +218,11 @@ class DensityCoverage(Coverage):
     def query_rows_once(self) -> sp.Expr:
         """Rows in row tiles that meet any key tile, at most."""
         return self.rows.extent * self._once(self.keys)
+
+    @property
+    def row_tiles(self) -> sp.Expr:
+        """Row tiles that meet any key tile, at most."""
+        return self.rows.trips * self._once(self.keys)
 
     @property
     def key_rows_once(self) -> sp.Expr:

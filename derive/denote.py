@@ -44,11 +44,15 @@ MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.NEG: lambda a: -a,
     Map.EXP: sp.exp,
     Map.LOG: sp.log,
+    Map.TANH: sp.tanh,
+    Map.SIGMOID: lambda a: 1 / (1 + sp.exp(-a)),
+    Map.POSITION: lambda made: made,
+    Map.KEEP: lambda made: made,
     Map.SOFTMAX: lambda a, total: sp.exp(a) / total,
     Map.SOFTMAX_GRADIENT: lambda _p, _dp, pulled: pulled,
 }
 """What each operator makes of its operands; softmax takes the sum of its row's exponentials as a second one, its gradient the
-row of dP times a column of the Jacobian as a third one."""
+row of dP times a column of the Jacobian as a third one; the operand of one that generates is what it makes."""
 
 TERMS: dict[Reduce, Callable[[list[sp.Expr]], sp.Expr]] = {
     Reduce.SUM: lambda terms: sp.Add(*terms),
@@ -113,6 +117,8 @@ def _written_out(
         return einsum.domain is None or _sees(einsum.domain, at, numbers)
 
     def point(at: Mapping[str, int]) -> sp.Expr:
+        if einsum.map.is_generated:
+            return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}))
         operands = [read(t, at) for t in einsum.inputs]
         if einsum.map is Map.SOFTMAX:
             last = einsum.output.indices[-1].name
@@ -145,6 +151,11 @@ def _written_out(
         scores = [read(maximum.inputs[0], full) for full in points]
         found[position] = _streamed(terms, scores, read(maximum.output, at))
     return found
+
+
+def _generated(einsum: Einsum, places: Places) -> sp.Expr:
+    """What is made of coordinates: the coordinate itself, or an entry of a mask that is like any other number."""
+    return places[einsum.output.indices[0].name] if einsum.map is Map.POSITION else entry(einsum.output, places)
 
 
 def _streamed(terms: list[sp.Expr], scores: list[sp.Expr], maximum: sp.Expr) -> sp.Expr:
@@ -218,6 +229,8 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
             return entry(tensor, at)
         return _closed(graph, graph.producers[tensor.name], at, keep, taken)
 
+    if einsum.map.is_generated:
+        return MAPS[einsum.map](_generated(einsum, here))
     operands = [read(t, here) for t in einsum.inputs]
     if einsum.map is Map.SOFTMAX:
         last = einsum.output.indices[-1]

@@ -8,6 +8,7 @@ Every Einsum ``out[o] = sum_r map(A, B)`` hands the gradient dout on to its inpu
     A + B, A - B    sum dout                  sum dout, -sum dout
     A / B           sum dout / B              -sum dout out / B
     exp, log, neg   dout out, dout / A, -dout
+    tanh, sigmoid   dout - dout out out, dout out - dout out out
     softmax         dout J, with the Jacobian of one row
 
 Each sum runs over the indices of the Einsum that its input lacks: a key/value head that a group of query heads shares
@@ -16,6 +17,8 @@ gathers its gradient from all of them. A mask thins out the gradient's points as
 A maximum hands nothing on. That is right where no output changes when the maximum is held fixed, as in a softmax shifted by
 its row maximum: exp(S - m) and its sum both carry the factor exp(-m), which cancels in their quotient. It is checked
 (``shift_cancels``), not assumed.
+
+What is generated from coordinates alone (a dropout mask, positions) gets no gradient, nor does what is made of it alone.
 
 What the gradients read of the forward pass (P, V, ...) is taken as saved: the graph that comes out has the forward Einsums
 as ``given``. Which of it is computed again instead is a rule's choice.
@@ -26,8 +29,9 @@ arXiv:2205.14135, appendix B.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import sympy as sp
@@ -47,16 +51,17 @@ class Signed(NamedTuple):
     negative: bool
 
 
-def differentiate(graph: Graph, widths: Mapping[str, sp.Expr] | None = None) -> Graph:
+def differentiate(graph: Graph, widths: Mapping[str, sp.Expr] | None = None, constants: Collection[str] = ()) -> Graph:
     """The graph of the gradients of *graph*'s inputs.
 
     Args:
         graph: the forward pass.
         widths: bytes an element by gradient, e.g. ``{"dQs": b_acc}``; else a gradient is as wide as its tensor.
+        constants: inputs that need no gradient, such as the slopes of ALiBi.
 
     Returns:
         A graph that reads what the forward pass reads and makes, and ``dO`` for each output ``O``; it leaves ``dQ`` for
-        each input ``Q``.
+        each input ``Q`` that is no constant.
 
     Raises:
         IllFormedError: an operator has no derivative here, or a maximum that does not cancel is in the way.
@@ -65,7 +70,7 @@ def differentiate(graph: Graph, widths: Mapping[str, sp.Expr] | None = None) -> 
     for e in forward.einsums:
         if e.reduce is Reduce.MAX and not shift_cancels(forward, e):
             raise IllFormedError(f"{e}: the outputs change with this maximum, and it has no derivative here")
-    return _Tape(forward, widths or {}).played_back()
+    return _Tape(forward, widths or {}, constants).played_back()
 
 
 def _with_named_terms(graph: Graph) -> Graph:
@@ -81,8 +86,9 @@ def _with_named_terms(graph: Graph) -> Graph:
 class _Tape:
     """The forward pass, and the gradients found so far on the way back."""
 
-    def __init__(self, forward: Graph, widths: Mapping[str, sp.Expr]) -> None:
+    def __init__(self, forward: Graph, widths: Mapping[str, sp.Expr], constants: Collection[str]) -> None:
         self.forward, self.widths = forward, widths
+        self.wanted = tuple(t for t in forward.inputs if t.name not in constants)
         self.einsums: list[Einsum] = []
         self.parts: dict[str, list[Signed]] = {}
         self.expected = self._contributions()
@@ -96,11 +102,11 @@ class _Tape:
             if self.parts.get(e.output.name) and e.reduce is not Reduce.MAX:
                 gradient = self._total(e.output)
                 for position, tensor in enumerate(e.inputs):
-                    if tensor.indices:
+                    if tensor.name in self._varies:
                         self._hand_on(e, position, gradient)
-        for tensor in self.forward.inputs:
+        for tensor in self.wanted:
             self._finish(tensor)
-        outputs = tuple(f"d{t.name}" for t in self.forward.inputs)
+        outputs = tuple(f"d{t.name}" for t in self.wanted)
         return Graph(tuple(self.einsums), outputs, self.forward.einsums)
 
     def _contributions(self) -> dict[str, int]:
@@ -111,6 +117,15 @@ class _Tape:
                 for t in e.inputs:
                     found[t.name] += 1
         return found
+
+    @cached_property
+    def _varies(self) -> frozenset[str]:
+        """Tensors that depend on an input that a gradient is asked for."""
+        found = {t.name for t in self.wanted}
+        for e in self.forward.einsums:
+            if any(t.name in found for t in e.inputs):
+                found.add(e.output.name)
+        return frozenset(found)
 
     def _gradient(self, tensor: Tensor, suffix: str = "") -> Tensor:
         name = f"d{tensor.name}"
@@ -156,6 +171,12 @@ class _Tape:
             return Map.MUL, (d, e.output), False
         if e.map is Map.LOG:
             return Map.DIV, (d, e.inputs[0]), False
+        if e.map in (Map.TANH, Map.SIGMOID):
+            once = Tensor(f"{d.name}_{e.output.name}", e.output.indices, d.width)
+            twice = Tensor(f"{d.name}_{e.output.name}_squared", e.output.indices, d.width)
+            self._emit(once, (d, e.output), Map.MUL, e)
+            self._emit(twice, (once, e.output), Map.MUL, e)
+            return Map.SUB, (d if e.map is Map.TANH else once, twice), False
         if e.map is Map.SOFTMAX:
             return Map.SOFTMAX_GRADIENT, (e.output, d), False
         raise IllFormedError(f"{e}: {e.map.value} has no derivative here")

@@ -25,6 +25,14 @@ class Map(Enum):
     EXP = "exp"
     LOG = "log"
     """The natural logarithm; log 0 is -inf."""
+    TANH = "tanh"
+    SIGMOID = "sigmoid"
+    """1 / (1 + exp(-x))."""
+    POSITION = "position"
+    """The coordinate along the result's only index: generated where it is used, read from nowhere."""
+    KEEP = "keep"
+    """Dropout's mask for the rate p that it reads: 0 with probability p, else 1 / (1 - p). It is a function of a seed and the
+    coordinates alone, so it can be made again anywhere."""
     SOFTMAX = "softmax"
     """The whole softmax along the last index: opaque to every count until ``split-softmax`` opens it."""
     SOFTMAX_GRADIENT = "softmax_gradient"
@@ -34,7 +42,15 @@ class Map(Enum):
     @property
     def arity(self) -> int:
         """How many tensors it reads."""
-        return 1 if self in (Map.COPY, Map.NEG, Map.EXP, Map.LOG, Map.SOFTMAX) else 2
+        if self is Map.POSITION:
+            return 0
+        unary = (Map.COPY, Map.NEG, Map.EXP, Map.LOG, Map.TANH, Map.SIGMOID, Map.KEEP, Map.SOFTMAX)
+        return 1 if self in unary else 2
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether its result depends on where a point stands and on scalars, not on any tensor."""
+        return self in (Map.POSITION, Map.KEEP)
 
     @property
     def is_opaque(self) -> bool:
@@ -95,7 +111,7 @@ class Einsum:
 
     Raises:
         IllFormedError: an output index is bound by no input, the arity is wrong, an index is reduced with no operator,
-            or only a sum could be rescaled.
+            only a sum could be rescaled, or the mask speaks of an index that it does not run over.
     """
 
     output: Tensor
@@ -109,8 +125,13 @@ class Einsum:
         if len(self.inputs) != self.map.arity:
             raise IllFormedError(f"{self}: {self.map.value} reads {self.map.arity} tensors, not {len(self.inputs)}")
         bound = {i for t in self.inputs for i in t.indices}
+        free = self.map.is_generated or (self.map is Map.COPY and self.reduce is None)
+        if self.map.is_generated and bound:
+            raise IllFormedError(f"{self}: {self.map.value} reads scalars only; it has no use for a tensor")
+        if self.map is Map.POSITION and len(self.output.indices) != 1:
+            raise IllFormedError(f"{self}: a position is along one index, and {self.output} has another number of them")
         for index in self.output.indices:
-            if index not in bound and not (self.map is Map.COPY and self.reduce is None):
+            if index not in bound and not free:
                 raise IllFormedError(
                     f"{self}: index {index.name} of the output is bound by no input; read it somewhere"
                 )
@@ -122,6 +143,10 @@ class Einsum:
             )
         if self.reduce is not None and not self.reduced:
             raise IllFormedError(f"{self}: {self.reduce.value} has no index to reduce; drop it")
+        if self.domain is not None and not {self.domain.row, self.domain.column} <= {i.name for i in self.space}:
+            raise IllFormedError(
+                f"{self}: its mask pairs {self.domain.row} with {self.domain.column}, and it does not run over both"
+            )
         if self.rescale is not None and self.reduce is not Reduce.SUM:
             raise IllFormedError(f"{self}: only a sum can be rescaled by a running maximum")
 

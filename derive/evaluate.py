@@ -78,11 +78,15 @@ MAPS: dict[Map, Callable[..., Array]] = {
     Map.NEG: lambda _, a: -a,
     Map.EXP: lambda _, a: np.exp(a),
     Map.LOG: _logarithm,
+    Map.TANH: lambda _, a: np.tanh(a),
+    Map.SIGMOID: lambda _, a: np.exp(-np.logaddexp(0.0, -a)),
+    Map.POSITION: lambda _, made: made,
+    Map.KEEP: lambda _, made: made,
     Map.SOFTMAX: _softmax,
     Map.SOFTMAX_GRADIENT: _softmax_gradient,
 }
 """What each operator makes of the points that are kept and of its operands; softmax and its gradient run along
-the result's last index."""
+the result's last index. The operand of one that generates is what ``generated`` has made."""
 
 REDUCES: dict[Reduce, Callable[[Array, tuple[int, ...], Kept], Array]] = {
     Reduce.SUM: lambda points, axes, kept: points.sum(axis=axes, where=kept),
@@ -113,6 +117,22 @@ def compute(einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], kept
     return REDUCES[einsum.reduce](points, tuple(range(len(axes), len(space))), keep)
 
 
+def generated(einsum: Einsum, shape: Sequence[int], scalars: Mapping[str, Array]) -> Array:
+    """All of what an Einsum makes of coordinates and scalars alone.
+
+    Args:
+        einsum: whose operator generates its result.
+        shape: the result's.
+        scalars: the value of each scalar it reads, by name.
+    """
+    if einsum.map is Map.POSITION:
+        return np.arange(shape[0], dtype=np.float64)
+    rate = float(scalars[einsum.inputs[0].name])
+    seed = [len(shape), *einsum.output.name.encode()]  # a seed of its own for each mask
+    drawn = np.random.default_rng(seed).random(shape)
+    return np.where(drawn < rate, 0.0, 1 / (1 - rate))
+
+
 def evaluate(
     graph: Graph, inputs: Mapping[str, Array], scalars: Mapping[str, float] | None = None, values: Values | None = None
 ) -> dict[str, Array]:
@@ -137,6 +157,8 @@ def evaluate(
         operands = [Block(axes_of(t), known[t.name]) for t in e.inputs]
         kept = None if e.domain is None else Block((e.domain.row, e.domain.column), kept_pairs(e.domain, symbols))
         shape = [extents[i.name] if i.name in extents else whole(i.extent, symbols) for i in e.output.indices]
+        if e.map.is_generated:
+            operands = [Block(axes_of(e.output), generated(e, shape, known))]
         known[e.output.name] = np.broadcast_to(compute(e, axes_of(e.output), operands, kept), shape).copy()
     return {e.output.name: known[e.output.name] for e in graph.einsums}
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from derive.einsum import Einsum, Index, Reduce, Tensor
 from derive.errors import IllFormedError
-from derive.evaluate import Array, Block, Values, arguments, axes_of, compute, kept_pairs, sizes, whole
+from derive.evaluate import Array, Block, Values, arguments, axes_of, compute, generated, kept_pairs, sizes, whole
 from derive.mask import Mask
 from derive.schedule import Kernel, Loop, Schedule
 
@@ -74,6 +74,11 @@ class _Launch:
         empty = {t.name: np.full([self.extents[i] for i in axes_of(t)], np.nan) for t in self.outputs}
         self.memory = {t.name: self._flattened(t, memory[t.name]) for t in read.values()}
         self.memory |= {t.name: self._flattened(t, empty[t.name]) for t in self.outputs}
+        self.generated = {
+            name: self._flattened(e.output, generated(e, [self.extents[i] for i in axes_of(e.output)], memory))
+            for name, e in self.nodes.items()
+            if e.map.is_generated
+        }
         mask = schedule.graph.mask
         masks = {e.domain for e in self.nodes.values()} | {mask}
         self.kept = {m: self._kept(m) for m in masks if m is not None}
@@ -243,7 +248,10 @@ class _Cta:
 
     def _computed(self, einsum: Einsum, at: Coordinates) -> Array:
         """An Einsum over one tile of its iteration space."""
-        operands = [self._value(t, at) for t in einsum.inputs]
+        if einsum.map.is_generated:
+            operands = [self.launch.tile(self.launch.generated[einsum.output.name], at)]
+        else:
+            operands = [self._value(t, at) for t in einsum.inputs]
         kept = None if einsum.domain is None else self.launch.tile(self.launch.kept[einsum.domain], at)
         result = compute(einsum, self.launch.axes(einsum.output), operands, kept)
         return np.broadcast_to(result, self.launch.shape(einsum.output, at))

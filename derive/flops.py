@@ -44,18 +44,24 @@ class Convention(Enum):
     """Whole tiles that the schedule runs."""
 
 
-_MAP_PIPE = {
-    Map.COPY: None,
-    Map.MUL: Pipe.VECTOR,
-    Map.ADD: Pipe.VECTOR,
-    Map.SUB: Pipe.VECTOR,
-    Map.DIV: Pipe.VECTOR,
-    Map.NEG: Pipe.VECTOR,
-    Map.EXP: Pipe.SFU,
-    Map.LOG: Pipe.SFU,
-    Map.SOFTMAX: None,
-    Map.SOFTMAX_GRADIENT: None,
+_MAP_OPERATIONS: dict[Map, dict[Pipe, int]] = {
+    Map.COPY: {},
+    Map.MUL: {Pipe.VECTOR: 1},
+    Map.ADD: {Pipe.VECTOR: 1},
+    Map.SUB: {Pipe.VECTOR: 1},
+    Map.DIV: {Pipe.VECTOR: 1},
+    Map.NEG: {Pipe.VECTOR: 1},
+    Map.EXP: {Pipe.SFU: 1},
+    Map.LOG: {Pipe.SFU: 1},
+    Map.TANH: {Pipe.SFU: 1},
+    Map.SIGMOID: {Pipe.SFU: 1, Pipe.VECTOR: 2},
+    Map.POSITION: {},
+    Map.KEEP: {Pipe.VECTOR: 1},
+    Map.SOFTMAX: {},
+    Map.SOFTMAX_GRADIENT: {},
 }
+"""Operations a point. A sigmoid is 1/2 + tanh(x/2)/2, as arXiv:2409.04431 (FlashSigmoid) runs it; of a generated dropout mask
+the comparison counts, the integer rounds of the generator do not."""
 _REDUCE_PIPE = {Reduce.SUM: Pipe.VECTOR, Reduce.MAX: Pipe.VECTOR}
 
 
@@ -66,6 +72,20 @@ def is_contraction(einsum: Einsum) -> bool:
     left, right = (set(t.indices) for t in einsum.inputs)
     output = set(einsum.output.indices)
     return bool(left & output - right) and bool(right & output - left)
+
+
+def is_accumulated(graph: Graph, einsum: Einsum) -> bool:
+    """Whether it adds two matrix products that nothing else reads: one accumulator takes both, and the addition is free."""
+    if einsum.map is not Map.ADD or einsum.reduce is not None:
+        return False
+    return all(
+        t.indices == einsum.output.indices
+        and t.name in graph.producers
+        and is_contraction(graph.producers[t.name])
+        and graph.readers[t.name] == (einsum,)
+        and t.name not in graph.outputs
+        for t in einsum.inputs
+    )
 
 
 def operations(einsum: Einsum) -> dict[Pipe, int]:
@@ -79,10 +99,10 @@ def operations(einsum: Einsum) -> dict[Pipe, int]:
         raise IllFormedError(f"{einsum}: {name} is opaque to counting; apply split-{name.replace('_', '-')} first")
     if is_contraction(einsum):
         return {Pipe.MMA: FLOPS_PER_MULTIPLY_ADD}
-    found: dict[Pipe, int] = {}
-    for pipe in (_MAP_PIPE[einsum.map], _REDUCE_PIPE[einsum.reduce] if einsum.reduce else None):
-        if pipe is not None:
-            found[pipe] = found.get(pipe, 0) + 1
+    found = dict(_MAP_OPERATIONS[einsum.map])
+    if einsum.reduce is not None:
+        pipe = _REDUCE_PIPE[einsum.reduce]
+        found[pipe] = found.get(pipe, 0) + 1
     return found
 
 
@@ -96,12 +116,17 @@ def flops(graph: Graph, convention: Convention = Convention.EXACT) -> dict[Pipe,
     Raises:
         IllFormedError: an operator is opaque.
     """
-    return _total((e, _points(e, convention)) for e in graph.einsums)
+    return _total((e, _points(e, convention)) for e in graph.einsums if not is_accumulated(graph, e))
 
 
 def executed(schedule: Schedule) -> dict[Pipe, Cost]:
     """Work that *schedule* runs, by pipe: whole tiles, and every pair where no masked tile is skipped."""
-    return _total((e, _run_points(schedule, k, e)) for k in schedule.kernels for e in schedule.nodes(k))
+    return _total(
+        (e, _run_points(schedule, k, e))
+        for k in schedule.kernels
+        for e in schedule.nodes(k)
+        if not (is_accumulated(schedule.graph, e) and all(t.name in k.einsums for t in e.inputs))
+    )
 
 
 def rescaling(schedule: Schedule) -> dict[Pipe, Cost]:
@@ -142,19 +167,26 @@ def _points(einsum: Einsum, convention: Convention) -> sp.Expr:
 
 
 def _run_points(schedule: Schedule, kernel: Kernel, einsum: Einsum, *, whole_tiles_of: str | None = None) -> sp.Expr:
-    """Points that *kernel* runs of *einsum*, tiled indices in whole tiles; a tile of *whole_tiles_of* is one point."""
+    """Points that *kernel* runs of *einsum*, tiled indices in whole tiles; a tile of *whole_tiles_of* is one point.
+
+    What does not depend on a grid loop is run again by each of its CTAs.
+    """
     names = {i.name for i in einsum.space}
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
     amount: sp.Expr = sp.Integer(1)
     pending = dict.fromkeys(einsum.space)
+    over = [loop for loop in kernel.loops if any(i.name in names for i in loop.indices)]
+    if met is not None and (met.keys not in over or (met.rows not in over and not met.rows.grid)):
+        met = None
     for loop in kernel.loops:
-        if not any(i.name in names for i in loop.indices):
+        if loop not in over and not loop.grid:
             continue
         for i in loop.indices:
             pending.pop(i, None)
-        counts_trips = whole_tiles_of in {i.name for i in loop.indices}
-        if met is not None and einsum.domain is not None and loop in (met.rows, met.keys):
-            amount *= (met.tiles if loop == met.keys else 1) * (1 if counts_trips else loop.tile)
+        alone = loop not in over or whole_tiles_of in {i.name for i in loop.indices}
+        rows = 1 if alone else loop.tile
+        if met is not None and loop in (met.rows, met.keys):
+            amount *= (met.tiles if loop == met.keys else 1) * rows
         else:
-            amount *= loop.trips * (1 if counts_trips else loop.tile)
+            amount *= loop.trips * rows
     return amount * sp.Mul(*(i.extent for i in pending))

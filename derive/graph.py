@@ -128,6 +128,11 @@ class Graph:
         """The mask of its Einsums, where there is one."""
         return next((e.domain for e in (*self.einsums, *self.given) if e.domain is not None), None)
 
+    def unused(self, of: str, *names: str) -> tuple[str, ...]:
+        """*names* as they are, or all of them marked by what they are made for where one is taken here or earlier."""
+        taken = {t.name for e in (*self.given, *self.einsums) for t in (*e.inputs, e.output)}
+        return names if not taken & set(names) else tuple(f"{name}_{of}" for name in names)
+
     def replace(self, old: Iterable[Einsum], new: Iterable[Einsum]) -> Graph:
         """The graph with *new* where the last of *old* stood."""
         old, new = tuple(old), tuple(new)

@@ -137,7 +137,7 @@ class Mask:
         ends = interval.first, interval.last
         if interval.copies != 1:
             first, last = ends[0] or ZERO, ends[1] or self.columns - 1
-            if first != last or not _is_line(first):
+            if first != last or not is_line(first):
                 raise NotImplementedError(f"copies of more than one key a query: {interval}")
             before = first.xreplace({ROW: ZERO})  # the keys of queries since.. are before + since .. before + until - 1
             seen = most(least(until, self.columns - before) - most(since, -before), ZERO)
@@ -153,14 +153,14 @@ class Mask:
         x = extreme(*parts, evaluate=False) if extreme else parts[0]
         if not x.has(ROW):
             return (until - since) * self._clamp(x)
-        if _is_line(x):
-            return _clamped(x, self.columns, since, until)
-        line = next((part for part in parts if _is_line(part)), None)
+        if is_line(x):
+            return clamped(x, self.columns, since, until)
+        line = next((part for part in parts if is_line(part)), None)
         if extreme and line is not None and len(parts) == 2:
             held = self._clamp(next(part for part in parts if part != line))
             if extreme is sp.Min:
-                return _clamped(line, held, since, until)
-            above = _clamped(line, self.columns, since, until) - _clamped(line, held, since, until)
+                return clamped(line, held, since, until)
+            above = clamped(line, self.columns, since, until) - clamped(line, held, since, until)
             return (until - since) * held + above
         if (stair := _stair(x)) is not None and past == 0:
             size, offset = stair
@@ -182,7 +182,7 @@ class Mask:
         """How many queries see some key."""
         if self.blind_rows_stand_first:
             return self.rows - self.rows_blind_above
-        if self.is_one_interval and self.first is not None and _is_line(self.first):
+        if self.is_one_interval and self.first is not None and is_line(self.first):
             blind_below = _clamp(self.first.xreplace({ROW: self.rows - 1}) - self.columns + 1, self.rows)
             return most(self.rows - self.rows_blind_above - blind_below, ZERO)
         if self.copies != 1:
@@ -248,7 +248,7 @@ def copies_united(interval: Interval, span: Span, reached: sp.Expr | None) -> sp
     return start + sp.Sum(once, (COPY, 1, interval.copies - 1))
 
 
-def _is_line(bound: sp.Expr) -> bool:
+def is_line(bound: sp.Expr) -> bool:
     """Whether a bound rises by one a query."""
     return not sp.expand(bound - ROW).has(ROW)
 
@@ -258,7 +258,7 @@ def _clamp(x: sp.Expr, top: sp.Expr) -> sp.Expr:
     return most(least(sp.expand(x), top), ZERO)
 
 
-def _clamped(line: sp.Expr, top: sp.Expr, since: sp.Expr, until: sp.Expr) -> sp.Expr:
+def clamped(line: sp.Expr, top: sp.Expr, since: sp.Expr, until: sp.Expr) -> sp.Expr:
     """``clamp(line, 0, top)`` summed over the queries from *since* to *until* - 1."""
     offset = sp.expand(line - ROW)
     return _clamped_prefix(offset + until - 1, top) - _clamped_prefix(offset + since - 1, top)
@@ -278,7 +278,7 @@ def _stair(bound: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
         return None
     size = bound / rounded
     line = sp.expand(rounded.args[0] * size)
-    return None if size.has(ROW) or not _is_line(line) else (size, sp.expand(line - ROW))
+    return None if size.has(ROW) or not is_line(line) else (size, sp.expand(line - ROW))
 
 
 def _stairs(x: sp.Expr, size: sp.Expr, top: sp.Expr) -> sp.Expr:

@@ -4,8 +4,9 @@
     P[h,q,k] = softmax(S[h,q,k])
     O[h,q,e] = sum[k] P[h,q,k] * V[h,k,e]
 
-Operators: ``A * B``, ``A + B``, ``A - B``, ``A / B``, ``exp(A)``, ``log(A)``, ``neg(A)``, ``softmax(A)``, a plain ``A``
-(copy), each after an optional ``sum[...]`` or ``max[...]``. A name without brackets is a scalar argument.
+Operators: ``A * B``, ``A + B``, ``A - B``, ``A / B``, ``exp(A)``, ``log(A)``, ``neg(A)``, ``tanh(A)``, ``sigmoid(A)``,
+``softmax(A)``, a plain ``A`` (copy), each after an optional ``sum[...]`` or ``max[...]``; and ``position()`` and ``keep(p)``,
+which generate what they leave. A name without brackets is a scalar argument.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from derive.mask import Mask
 _TENSOR = r"([A-Za-z]\w*)(?:\[([\w,\s]*)\])?"
 _LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max)\[([\w,\s]+)\]\s*)?(.+)$")
 _BINARY = re.compile(rf"^{_TENSOR}\s*([*+\-/])\s*{_TENSOR}$")
-_UNARY = re.compile(rf"^(exp|log|neg|softmax)\({_TENSOR}\)$")
+_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|keep|softmax)\({_TENSOR}\)$")
 _COPY = re.compile(rf"^{_TENSOR}$")
 _OPERATORS = {"*": Map.MUL, "+": Map.ADD, "-": Map.SUB, "/": Map.DIV}
 
@@ -83,6 +84,8 @@ def cascade(
 
 def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]]:
     """The operator, and the tensors it reads as (name, indices)."""
+    if text == "position()":
+        return Map.POSITION, []
     if found := _UNARY.match(text):
         return Map(found[1]), [(found[2], found[3])]
     if found := _BINARY.match(text):
@@ -90,5 +93,6 @@ def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]
     if found := _COPY.match(text):
         return Map.COPY, [(found[1], found[2])]
     raise IllFormedError(
-        f"{line!r}: {text!r} is none of A * B, A + B, A - B, A / B, exp(A), log(A), neg(A), softmax(A), A"
+        f"{line!r}: {text!r} is none of A * B, A + B, A - B, A / B, exp(A), log(A), neg(A), tanh(A), sigmoid(A), "
+        "softmax(A), position(), keep(p), A"
     )

@@ -255,7 +255,10 @@ class Nest:
                     steps[-1].append(Access(operand.name, tile, operand.elements(tile), False))
 
     def points(self) -> dict[str, int]:
-        """Points that each Einsum executes in whole tiles; tiles that the mask empties only where it is masked."""
+        """Points that each Einsum executes in whole tiles; tiles that the mask empties only where it is masked.
+
+        What does not depend on a grid loop is executed by each CTA.
+        """
         found: dict[str, int] = {}
         tiles_run: dict[tuple[int, ...], int] = {}
         for e in self.nodes:
@@ -264,12 +267,15 @@ class Nest:
             looped = {i.name for n in relevant for i in self.loops[n].loop.indices}
             tile = prod(self.loops[n].tile for n in relevant)
             rest = prod(self._extents[name] for name in names - looped)
-            if self._pairs is None or e.domain is None:
-                runs = prod(self.loops[n].trips for n in relevant)
+            run = tuple(sorted({*relevant, *range(self._grid)}))
+            rows, keys = self._pairs[:2] if self._pairs is not None else (0, 0)
+            skips = e.domain is not None or (keys in relevant and rows not in relevant and rows < self._grid)
+            if self._pairs is None or not skips:
+                runs = prod(self.loops[n].trips for n in run)
             else:
-                if relevant not in tiles_run:
-                    tiles_run[relevant] = self._tiles_run(relevant)
-                runs = tiles_run[relevant]
+                if run not in tiles_run:
+                    tiles_run[run] = self._tiles_run(run)
+                runs = tiles_run[run]
             found[e.output.name] = runs * tile * rest
         return found
 

@@ -18,7 +18,7 @@ from derive.coverage import Coverage, coverage
 from derive.einsum import Tensor
 from derive.extremes import least
 from derive.schedule import Kernel, Schedule
-from derive.sharing import Sharing, own_working_set, revisited, sharing
+from derive.sharing import Sharing, own_working_set, revisited, sharings
 from derive.symbols import C_L2, dummy
 from derive.traffic import finished_in_place, first_touch, kernel_traffic
 
@@ -39,13 +39,14 @@ def kernel_dram(schedule: Schedule, kernel: Kernel) -> Moves:
         return seen
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
     moves = dict(seen.by_tensor)
-    shared = sharing(schedule, kernel)
-    live = own_working_set(schedule, kernel) + (shared.live_bytes if shared is not None else 0)
+    groups = sharings(schedule, kernel)
+    live = own_working_set(schedule, kernel) + sp.Add(*(s.live_bytes for s in groups))
     for tensor in schedule.tensors_of(kernel):
         if tensor.name not in kernel.residency.tensors or tensor.name not in moves:
             continue
         move = moves[tensor.name]
-        if shared is not None and tensor in shared.tensors:
+        shared = next((s for s in groups if tensor in s.tensors), None)
+        if shared is not None:
             moves[tensor.name] = Move(_shared_reads(shared, kernel, tensor, met, move.read), move.write)
         elif tensor in revisited(schedule, kernel):
             fits = at_most(live, C_L2)

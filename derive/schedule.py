@@ -154,7 +154,7 @@ class Schedule:
                 done.add(name)
             for loop in kernel.grid:
                 for name in kernel.einsums:
-                    if not loop.carried_by(self.graph.producers[name].output):
+                    if not self.is_independent(name, kernel, loop.indices):
                         raise IllFormedError(
                             f"kernel {kernel.name}: {name} does not carry the grid loop {loop}, so its CTAs would meet in it"
                         )
@@ -163,6 +163,17 @@ class Schedule:
                     carried = [i in tensor.indices for i in loop.indices]
                     if any(carried) and not all(carried):
                         raise IllFormedError(f"kernel {kernel.name}: {tensor} carries only part of the loop {loop}")
+
+    def is_independent(self, name: str, kernel: Kernel, indices: tuple[Index, ...]) -> bool:
+        """Whether CTAs that run over *indices* can each make *name* by themselves.
+
+        Their results are disjoint where it carries an index; what stays in the kernel and does not depend on the index
+        is made again by each.
+        """
+        e = self.graph.producers[name]
+        if any(i in e.output.indices for i in indices):
+            return True
+        return not self._leaves(name, kernel) and not any(i in e.reduced for i in indices)
 
     def nodes(self, kernel: Kernel) -> tuple[Einsum, ...]:
         """The Einsums of *kernel*, in order."""

@@ -7,6 +7,8 @@ C CTAs run at once, issued in grid order, and sweep their tiles in step; a *wave
 * If not, CTAs of one wave still share each tile as they stream it, and the next wave reads it again: I F bytes, where I
   counts the (wave, slice) pairs that meet. For one slice I = ceil(n / C), the number of waves.
 * If not even the tiles of one step fit, H t > C_L2, nothing is shared: every SM-side read reaches HBM.
+* Tensors that other grid loops carry have slices of their own (a bias of all heads beside each head's K and V); what is live
+  of them takes room too.
 * Sawtooth: when every other wave sweeps backwards, what the last wave left in the cache is read first and hits.
 
 Where a wave ends one slice and begins the next, part of both may stay: counted for n >= 2C, bounded from above otherwise.
@@ -14,7 +16,7 @@ Where a wave ends one slice and begins the next, part of both may stay: counted 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -42,6 +44,7 @@ class Sharing:
         caches: caches that hold copies of their own.
         sawtooth: whether odd waves sweep backwards.
         beside: bytes that the running CTAs keep for themselves in the same cache.
+        others: live bytes of the slices of other tensors, which other CTAs share.
     """
 
     tensors: tuple[Tensor, ...]
@@ -53,6 +56,7 @@ class Sharing:
     caches: sp.Expr
     sawtooth: bool
     beside: sp.Expr
+    others: sp.Expr = sp.Integer(0)  # noqa: RUF009  (SymPy numbers are immutable)
 
     @property
     def copies(self) -> sp.Expr:
@@ -125,12 +129,12 @@ class Sharing:
     @property
     def fits(self) -> sp.Basic:
         """The live slices stay: H F <= C_L2."""
-        return at_most(self.live_bytes + self.beside, C_L2)
+        return at_most(self.live_bytes + self.beside + self.others, C_L2)
 
     @property
     def streams(self) -> sp.Basic:
         """The tiles of one step stay, so that CTAs in step share them: H t <= C_L2."""
-        return at_most(self.live * self.step_bytes + self.beside, C_L2)
+        return at_most(self.live * self.step_bytes + self.beside + self.others, C_L2)
 
     @property
     def covered(self) -> sp.Basic:
@@ -147,7 +151,7 @@ class Sharing:
             always = self.rounds == 1 or self.slices == 1
             comes_back = sp.true if always else sp.Or(sp.Eq(self.slices, 1), self.covered)
             return cases((turned, comes_back), (again, sp.true))
-        if self.slices == 1 or self.rounds != 1 or self.caches != 1:
+        if self.slices == 1 or self.rounds != 1 or self.caches != 1 or self.others != 0:
             return again
         straddles = once - 1 - down((once * n - 1) * Gcd(self.running, n) / (self.running * n))
         ending = most(F - t * (down((C_L2 - F) / t) + 1), sp.Integer(0))
@@ -171,6 +175,8 @@ class Sharing:
     def is_exact(self, *, masked: bool) -> sp.Basic:
         """Where the count is what an LRU cache shows; elsewhere the cache shows at most the count."""
         one_cache = sp.Eq(self.caches, 1)
+        if self.others != 0:
+            return sp.And(self.fits, one_cache)
         if self.caches != 1:
             dealt = sp.And(sp.Eq(sp.Mod(self.sharers, self.caches), 0), sp.Eq(self.rounds, 1))
             return sp.And(self.fits, sp.Or(one_cache, dealt)) if not masked else sp.And(self.fits, one_cache)
@@ -188,12 +194,40 @@ class Sharing:
 
 
 def sharing(schedule: Schedule, kernel: Kernel) -> Sharing | None:
-    """How *kernel*'s CTAs share what its residency keeps; ``None`` when no kept tensor is read by two CTAs."""
+    """How *kernel*'s CTAs share most of what its residency keeps; ``None`` when no kept tensor is read by two CTAs."""
+    return next(iter(sharings(schedule, kernel)), None)
+
+
+def sharings(schedule: Schedule, kernel: Kernel) -> tuple[Sharing, ...]:
+    """How *kernel*'s CTAs share what its residency keeps: once for each set of grid loops that carries some of it.
+
+    What streams past comes first: tensors that a sequential loop carries, such as K and V.
+    """
     if kernel.residency is None:
-        return None
-    shared = [t for t in schedule.inputs_of(kernel) if t.name in kernel.residency.tensors and is_shared(kernel, t)]
-    if not shared:
-        return None
+        return ()
+    groups: dict[tuple[Loop, ...], list[Tensor]] = {}
+    for t in schedule.inputs_of(kernel):
+        if t.name in kernel.residency.tensors and is_shared(kernel, t):
+            groups.setdefault(tuple(x for x in kernel.grid if x.carried_by(t)), []).append(t)
+    found = [_sharing(schedule, kernel, shared) for shared in groups.values()]
+    found.sort(key=lambda s: not any(x.carried_by(t) for x in kernel.sequential for t in s.tensors))
+    if len(found) == 1:
+        return (found[0],)
+    return tuple(replace(s, others=sp.Add(*(_between_uses(s, o) for o in found if o is not s))) for s in found)
+
+
+def _between_uses(kept: Sharing, other: Sharing) -> sp.Expr:
+    """Bytes of *other*'s slices that are touched, at most, between two uses of a tile of *kept*.
+
+    Those that are live, and the one that takes the place of one of them; all when the grid comes back to *kept*.
+    """
+    every = other.slices * other.slice_bytes
+    return every if kept.rounds != 1 else least(every, other.live_bytes + other.slice_bytes)
+
+
+def _sharing(schedule: Schedule, kernel: Kernel, shared: list[Tensor]) -> Sharing:
+    """How *kernel*'s CTAs share tensors that the same grid loops carry."""
+    assert kernel.residency is not None
     rounds, slices, sharers = split_grid(kernel, shared[0])
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
     total = sp.Add(*(first_touch(kernel, t, met) * t.width for t in shared))
@@ -223,6 +257,12 @@ def _step_elements(kernel: Kernel, tensor: Tensor) -> sp.Expr:
 def is_shared(kernel: Kernel, tensor: Tensor) -> bool:
     """Whether several CTAs read the same tiles of *tensor*."""
     return any(not loop.carried_by(tensor) for loop in kernel.grid)
+
+
+def readers_run_together(kernel: Kernel, tensor: Tensor) -> bool:
+    """Whether the grid loops that carry *tensor* are neighbours, so that the readers of a slice are issued in runs."""
+    carried = [n for n, x in enumerate(kernel.grid) if x.carried_by(tensor)]
+    return not carried or carried[-1] - carried[0] + 1 == len(carried)
 
 
 def split_grid(kernel: Kernel, tensor: Tensor) -> tuple[sp.Expr, sp.Expr, sp.Expr]:

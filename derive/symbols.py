@@ -30,6 +30,8 @@ MEANINGS: dict[str, Meaning] = {
     "N_k": Meaning("Nk", "keys a head"),
     "d": Meaning("d", "head dimension of Q and K"),
     "d_v": Meaning("dv", "head dimension of V and O (default d)"),
+    "d_c": Meaning("dc", "width of the latent that keys and values are made of"),
+    "d_r": Meaning("dr", "rotary channels of a head beside the latent"),
     "h": Meaning("h", "query heads (default 1)"),
     "h_k": Meaning("hk", "key/value heads (default h)"),
     "B": Meaning("B", "batch (default 1)"),
@@ -52,6 +54,12 @@ MEANINGS: dict[str, Meaning] = {
     "n_d": Meaning("dilation", "positions from one key of a dilated window to the next"),
     "n_t": Meaning("topk", "keys that are selected for each query"),
     "s": Meaning("s", "share of the tiles that is kept"),
+    "R": Meaning("devices", "devices that share the work"),
+    "L": Meaning("layers", "layers of the stack"),
+    "L_w": Meaning("windowed", "layers of the stack that see a window alone"),
+    "C_kv": Meaning("", "room for the cache of keys and values", "bytes"),
+    "F": Meaning("", "matrix FLOP of one device in a second", "FLOP/s"),
+    "B_link": Meaning("", "bytes that a device receives over its links in a second", "B/s"),
     "b": Meaning("", "bytes an element"),
     "b_kv": Meaning("", "bytes an element of K and V"),
     "b_s": Meaning("", "bytes an element of the scores S"),
@@ -62,8 +70,8 @@ MEANINGS: dict[str, Meaning] = {
 """Every symbol of the engine, in reading order."""
 
 _RATIONAL = frozenset(name for name in MEANINGS if name in ("b", "s") or name.startswith("b_"))
-MAY_BE_ZERO = frozenset({"W_l", "W_r", "N_s", "N_g"})
-"""Sizes of a mask that may be none at all."""
+MAY_BE_ZERO = frozenset({"W_l", "W_r", "N_s", "N_g", "L_w"})
+"""Sizes of a mask, and layers under it, that may be none at all."""
 
 
 FRACTIONS = frozenset({"s"})
@@ -98,12 +106,15 @@ N = sp.Symbol("N", positive=True, integer=True)
 """Queries and keys a head, where both are one length; printed, and read back, in their place."""
 d, d_v = symbol("d"), symbol("d_v")
 h, h_k, B = symbol("h"), symbol("h_k"), symbol("B")
+d_c, d_r = symbol("d_c"), symbol("d_r")
 M_reg, M_L2 = symbol("M_reg"), symbol("M_L2")
 M, B_r, B_c, B_d = symbol("M"), symbol("B_r"), symbol("B_c"), symbol("B_d")
 C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
 W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
+L, L_w, C_kv = symbol("L"), symbol("L_w"), symbol("C_kv")
+R, F, B_link = symbol("R"), symbol("F"), symbol("B_link")
 ROW = dummy("q")
 """The query position a mask's bounds are written in."""
 COPY = dummy("c")

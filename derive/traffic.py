@@ -23,6 +23,7 @@ from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, coverage
 from derive.einsum import Tensor
+from derive.errors import DomainError
 from derive.graph import Graph
 from derive.schedule import Kernel, Loop, Schedule
 
@@ -60,9 +61,17 @@ def compulsory(graph: Graph) -> Moves:
 
     A key that no query sees need not be read, nor a query that sees no key; every output row is written.
     """
-    moves = {t.name: Move(read=sp.Mul(*(_touched(graph, i.name, i.extent) for i in t.indices))) for t in graph.inputs}
+    moves = {t.name: Move(read=_touched_of(graph, t)) for t in graph.inputs}
     moves |= {name: Move(write=graph.tensors[name].size) for name in graph.outputs}
     return Moves(moves, Unit.ELEMENT)
+
+
+def _touched_of(graph: Graph, tensor: Tensor) -> sp.Expr:
+    """Elements of an input that some kept pair needs."""
+    mask = graph.mask
+    if mask is not None and {mask.row, mask.column} <= {i.name for i in tensor.indices}:
+        return mask.pairs * sp.Mul(*(i.extent for i in tensor.indices if i.name not in (mask.row, mask.column)))
+    return sp.Mul(*(_touched(graph, i.name, i.extent) for i in tensor.indices))
 
 
 def _touched(graph: Graph, index: str, extent: sp.Expr) -> sp.Expr:
@@ -145,13 +154,19 @@ def _elements(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None, *,
     if met is None:
         return tensor.size * repeats
     rows_vary, keys_vary = (loop in prefix and not once for loop in coupled)
+    if met.rows.carried_by(tensor) and met.keys.carried_by(tensor):
+        return tensor.size / (met.rows.extent * met.keys.extent) * repeats * met.pairs
     if met.keys.carried_by(tensor):
         keys = met.key_rows if rows_vary else met.key_rows_once
         return tensor.size / met.keys.extent * repeats * keys
     if met.rows.carried_by(tensor):
         rows = _query_rows(prefix, tensor, met) if keys_vary else met.query_rows_once
         return tensor.size / met.rows.extent * repeats * rows
-    return tensor.size * repeats * (met.tiles if rows_vary and keys_vary else 1)
+    if rows_vary and keys_vary:
+        return tensor.size * repeats * met.tiles
+    if keys_vary:
+        raise DomainError(f"{tensor} is read once a key tile that some query meets, which is not counted")
+    return tensor.size * repeats * (met.row_tiles if rows_vary else 1)
 
 
 def _query_rows(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage) -> sp.Expr:

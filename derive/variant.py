@@ -31,6 +31,8 @@ class Variant:
         one_sequence: whether queries and keys come from one sequence, so that N stands for both lengths.
         direction: ``forward`` or ``backward``.
         schedules: those that are compared when none is named.
+        constants: inputs that no gradient is asked for, such as the slopes of ALiBi.
+        widths: bytes an element of tensors whose width is not the operands'.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Variant:
     one_sequence: bool = True
     direction: str = "forward"
     schedules: tuple[str, ...] = ("naive", "flash2")
+    constants: tuple[str, ...] = ()
+    widths: Mapping[str, sp.Expr] = field(default_factory=dict)
 
     def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """Its cascade under *mask*.
@@ -64,7 +68,7 @@ class Variant:
             extents,
             outputs=self.outputs,
             width=b,
-            widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p},
+            widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p, **self.widths},
             mask=pattern.mask(extents["q"], extents["k"]),
         )
 

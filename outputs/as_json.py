@@ -14,6 +14,8 @@ from hardware.roofline import PIPES
 from outputs.account import by_tensor
 from outputs.latex import step_latex
 from outputs.notation import regime
+from outputs.trade import Trade, trades
+from rules.derivations import plan
 
 if TYPE_CHECKING:
     from derive.rewrite import Step
@@ -38,6 +40,20 @@ def as_json(explanation: Explanation) -> Json:
         "dtype": {group: t.name for group, t in request.types.items()},
         "parameters": parameters,
         "schedules": {a.name: _schedule(explanation, a) for a in accounts},
+        "crossings": [_crossing(accounts[0], trade) for trade in trades(explanation)],
+    }
+
+
+def _crossing(account: Account, trade: Trade) -> Json:
+    """Where the dense matmul FLOP of two schedules are equal; ``below`` runs fewer below it."""
+    return {
+        "quantity": "matmul",
+        "below": trade.below,
+        "above": trade.above,
+        "symbol": trade.symbol.name,
+        "symbolic": readable(account, trade.at),
+        "value": None if trade.number is None else float(trade.number),
+        "many_keys": None if trade.limit is None else readable(account, trade.limit),
     }
 
 
@@ -68,6 +84,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         },
         "footprint": _footprint(account),
         "memory_peak": _amount(account, account.memory_peak),
+        "memory_training": _training(explanation, account),
         "intensity": None if account.intensity is None else float(account.intensity),
         "ridge": None if account.ridge is None else float(account.ridge),
         "time": {
@@ -79,6 +96,14 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         "theta": _theta(explanation, account),
         "steps": [_step(step) for step in account.derivation.steps],
     }
+
+
+def _training(explanation: Explanation, account: Account) -> Json | None:
+    peaks = explanation.training(account)
+    if peaks is None:
+        return None
+    alone, accumulated = (_amount(account, peak) for peak in peaks)
+    return {"after": plan(account.name).after, "peak": alone, "accumulated": accumulated}
 
 
 def _amount(account: Account, amount: sp.Expr) -> Json:

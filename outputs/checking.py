@@ -19,7 +19,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from derive.attention import variant as find_variant
-from derive.errors import BadValueError, DomainError
+from derive.errors import BadValueError, DomainError, PreconditionError
 from derive.exact import value
 from derive.masks import patterns
 from outputs.comparisons import COMPARISONS, ClosedForms, Configuration, Finding, Mismatch, Trial
@@ -155,7 +155,8 @@ def search(asked: Asked, samples: int, seed: int, progress: Callable[[str], None
             progress(f"{report.tried} of {samples} configurations")
         try:
             for name in asked.schedules:
-                forms = _forms(asked.variant, name, drawn.mask, drawn.order, drawn.sawtooth, drawn.caches > 1)
+                order = drawn.order if _can_be_ordered(asked.variant, name, drawn.mask, drawn.order) else "head"
+                forms = _forms(asked.variant, name, drawn.mask, order, drawn.sawtooth, drawn.caches > 1)
                 trial = Trial(forms, drawn)
                 for label, compare in COMPARISONS.items():
                     made = compare(trial)
@@ -193,6 +194,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
     fixed = {name: int(number) for name, number in request.numbers.items()}
     packed = _DOCUMENTS if _packs(variant) else ()
     every = [p for p in patterns(packed) if _is_counted(variant.name, schedules, p)]
+    others = sorted({s.name for s in variant.symbols} - {"N_q", "N_k", "d", "d_v", "h_k", "h", "B"})
     masks = st.just(request.pattern) if request.mask != "full" else st.sampled_from(every)
 
     @st.composite
@@ -202,6 +204,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
 
         kv_heads = size("h_k", 3)
         numbers = {
+            **{name: size(name, 4) for name in others},
             "N_q": size("N_q", 32),
             "N_k": size("N_k", 32),
             "d": size("d", 4),
@@ -220,7 +223,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
         if pattern.length is not None:
             numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
         numbers |= {name: size(name, 12) for name in sorted(pattern.sizes)}
-        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"])
+        slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"] + sum(numbers[name] for name in others))
         return Configuration(
             numbers=numbers,
             widths=request.widths,
@@ -238,7 +241,16 @@ def _is_counted(variant: str, schedules: tuple[str, ...], pattern: Pattern) -> b
     """Whether every schedule has closed forms under a mask; where one has none, ``derive explain`` says so."""
     try:
         return all(_forms(variant, name, pattern, "head", False, False).traffic is not None for name in schedules)
-    except DomainError:
+    except (DomainError, PreconditionError):
+        return False
+
+
+@lru_cache(maxsize=256)
+def _can_be_ordered(variant: str, schedule: str, pattern: Pattern, order: str) -> bool:
+    """Whether the grid order is legal: in another one the readers of some tensor may be scattered."""
+    try:
+        return _forms(variant, schedule, pattern, order, False, False) is not None
+    except PreconditionError:
         return False
 
 

@@ -14,7 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
-from outputs.commands import code, paper, plot, report, sweep
+from outputs.commands import cache, code, devices, paper, plot, report, sweep
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
@@ -199,10 +199,16 @@ def _answer(
 @main.command()
 @click.option("--json", "json_", is_flag=True, help="A JSON list.")
 def variants(json_: bool) -> None:
-    """The variants of attention that can be asked about."""
+    """The variants of attention that can be asked about, each with the sizes it is written in."""
     from derive.attention import names, variant
+    from derive.symbols import MEANINGS
 
-    _list([{"name": n, "says": variant(n).says, "reference": variant(n).reference} for n in names()], json_)
+    rows = []
+    for name in names():
+        found = variant(name)
+        keys = [m.key for s, m in MEANINGS.items() if s in {x.name for x in found.symbols}]
+        rows.append({"name": name, "says": found.says, "symbols": keys, "reference": found.reference})
+    _list(rows, json_)
 
 
 @main.command()
@@ -284,8 +290,9 @@ def _list(rows: list[dict[str, Any]], json_: bool) -> None:
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:
+        symbols = f"  ({', '.join(row['symbols'])})" if row.get("symbols") else ""
         reference = f"  [{row['reference']}]" if row["reference"] else ""
-        click.echo(f"{row['name']:<{width}}  {row['says']}{reference}")
+        click.echo(f"{row['name']:<{width}}  {row['says']}{symbols}{reference}")
 
 
 def _show(sections: list[Any]) -> None:
@@ -322,6 +329,8 @@ code.add(main, _question, _answer)
 report.add(main, _question, _answer)
 plot.add(main, _question, _answer)
 sweep.add(main, _question, _answer)
+devices.add(main, _show)
+cache.add(main, _show)
 
 if __name__ == "__main__":
     main()

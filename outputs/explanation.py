@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from derive.errors import PreconditionError
 from derive.exact import Number
+from derive.graph import Graph
 from derive.masks import Pattern
 from derive.symbols import N, N_k, N_q, b, symbol
+from derive.training import Training
 from outputs.deduction import Options, account
 from outputs.threshold import Threshold, threshold
+from rules.derivations import plan
 
 if TYPE_CHECKING:
     from hardware.machine import Machine
@@ -77,10 +81,13 @@ class Explanation:
         return self._account(replace(self.request, numbers=numbers), schedule, **options)
 
     def causal(self, schedule: str) -> Account | None:
-        """*schedule* under a causal mask, when the question had none."""
+        """*schedule* under a causal mask, when the question had none and the schedule is legal under one."""
         if self.request.mask != "full":
             return None
-        return self._account(replace(self.request, pattern=Pattern("causal")), schedule)
+        try:
+            return self._account(replace(self.request, pattern=Pattern("causal")), schedule)
+        except PreconditionError:
+            return None
 
     def decode(self, schedule: str) -> Account | None:
         """*schedule* with one query a head, when the question had more; packed documents and backward passes have none."""
@@ -95,6 +102,21 @@ class Explanation:
         """*schedule* with tiles of *rows* queries, whether or not they fit."""
         numbers = {**self.request.numbers, "B_r": rows}
         return account(replace(self.request, numbers=numbers), schedule, None, self.options)
+
+    def training(self, found: Account) -> tuple[sp.Expr, sp.Expr] | None:
+        """HBM bytes live at once over the forward pass and *found* after it; ``None`` for a forward pass.
+
+        Returns:
+            Without, and with, buffers that gradients are added to.
+        """
+        before = plan(found.name).after
+        if not before:
+            return None
+        given = Graph(found.derivation.start.given, self.request.variant.outputs)
+        forward = plan(before).derive(given).schedule
+        backward = found.derivation.schedule
+        alone, accumulated = (Training(forward, backward, adds).peak.amount for adds in (False, True))
+        return alone, accumulated
 
     def _account(self, request: Request, schedule: str, **options: object) -> Account:
         chosen = replace(self.options, **options)  # type: ignore[arg-type]

@@ -27,10 +27,14 @@ def einsum_latex(einsum: Einsum) -> str:
         Map.NEG: "-{0}",
         Map.EXP: r"\exp {0}",
         Map.LOG: r"\log {0}",
+        Map.TANH: r"\tanh {0}",
+        Map.SIGMOID: r"\sigma({0})",
+        Map.POSITION: "{index}",
+        Map.KEEP: r"\operatorname{{keep}}_{{{0}}}",
         Map.SOFTMAX: r"\operatorname{{softmax}} {0}",
         Map.SOFTMAX_GRADIENT: r"{1} \, \partial\operatorname{{softmax}}({0})",
     }
-    body = bodies[einsum.map].format(*read)
+    body = bodies[einsum.map].format(*read, index=einsum.output.indices[0].name if einsum.output.indices else "")
     if einsum.reduce is not None:
         operator = {Reduce.SUM: r"\sum", Reduce.MAX: r"\max"}[einsum.reduce]
         body = f"{operator}_{{{','.join(i.name for i in einsum.reduced)}}} {body}"

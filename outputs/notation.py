@@ -210,7 +210,7 @@ def _multiply(e: Any) -> str:
     bottom = ([str(number.q)] if number.q != 1 else []) + [_factor(f) for f in below]
     if not bottom:
         return sign + " ".join(top)
-    alone = len(bottom) == 1 and (not below or _print(below[0])[1] > _PRODUCT)
+    alone = len(bottom) == 1 and (not below or bool(below[0].is_Add) or _print(below[0])[1] > _PRODUCT)
     return f"{sign}{' '.join(top)}/{bottom[0]}" if alone else f"{sign}{' '.join(top)}/({' '.join(bottom)})"
 
 

@@ -7,7 +7,7 @@ a name. ``?`` leaves a symbol open that has a default.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,6 +18,8 @@ from derive.masks import LIST_KEYS, MASK_KEYS, Pattern
 from derive.symbols import FRACTIONS, MAY_BE_ZERO, MEANINGS
 
 if TYPE_CHECKING:
+    import sympy as sp
+
     from derive.exact import Number
     from derive.variant import Variant
 
@@ -39,7 +41,9 @@ _GROUPS = {
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
-_NARROW = {"d", "d_v", "B_r", "B_c", "B_d"}
+COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
+"""Symbols that only one command takes."""
+_NARROW = {"d", "d_v", "B_r", "B_c", "B_d", "R"}
 
 
 @dataclass(frozen=True)
@@ -76,14 +80,22 @@ class Request:
                 found |= dict.fromkeys(names, self.types[group].width)
         return found
 
+    def stated(self, amount: sp.Expr, kept: Collection[sp.Symbol] = ()) -> sp.Expr:
+        """*amount* with the defaults of what was not given put in; those of *kept* stay open."""
+        given = {*self.numbers, *self.open, *(s.name for s in kept)}
+        for size, default in self.variant.defaults.items():  # in order: h_k falls back to h, h to 1
+            if size.name not in given:
+                amount = amount.subs(size, default)
+        return amount
+
     @property
     def operand(self) -> DType:
         """The type of Q, K, V and O unless one is set apart."""
         return self.types["dtype"]
 
 
-def read_request(variant: Variant, words: Iterable[str]) -> Request:
-    """The request that KEY=VALUE *words* make of *variant*.
+def read_request(variant: Variant, words: Iterable[str], also: Collection[str] = ()) -> Request:
+    """The request that KEY=VALUE *words* make of *variant*; *also* names symbols that only the command asked takes.
 
     Raises:
         BadValueError: a word that is no KEY=VALUE, a value its key cannot take, or a key given twice.
@@ -101,7 +113,7 @@ def read_request(variant: Variant, words: Iterable[str]) -> Request:
         key, equals, text = word.partition("=")
         if not equals or not key or not text:
             raise BadValueError(f"{repeated(word)} is not KEY=VALUE; write for instance N=8192")
-        sets = _symbols_of(key, variant, has)
+        sets = _symbols_of(key, variant, has | set(also))
         for name in sets:
             if name in written:
                 raise BadValueError(
@@ -143,6 +155,10 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
     }
     if key in sizes:
         return (sizes[key],)
+    if key in _KEYS and _KEYS[key] in COMMANDS:
+        raise BadValueError(
+            f"{key}= ({MEANINGS[_KEYS[key]].says}) is taken by `{COMMANDS[_KEYS[key]]}` alone; leave it out"
+        )
     if key in _KEYS:
         fixed = "its value is fixed by the variant" if key == "Nq" else "try gqa, or leave it out"
         raise BadValueError(f"{variant.name} has no {key} ({MEANINGS[_KEYS[key]].says}); {fixed}")

@@ -17,6 +17,7 @@ from outputs.notation import cases, put, text, tidy
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
+from outputs.trade import where_they_cross
 
 if TYPE_CHECKING:
     from derive.cost import Moves
@@ -42,7 +43,8 @@ def explain(answer: Explanation) -> list[Section]:
         sections.append(_roofline(answer))
     sections.append(_why_legal(answer))
     sections += [s for s in (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer)) if s]
-    sections += [s for s in (tile_constant(answer), if_causal(answer), if_decode(answer), profile(answer)) if s]
+    more = (tile_constant(answer), where_they_cross(answer), if_causal(answer), if_decode(answer), profile(answer))
+    sections += [s for s in more if s]
     sections.append(_readings(answer))
     return sections
 
@@ -165,6 +167,8 @@ def _case_note(answer: Explanation, account: Account) -> str | None:
     found = cases(account.dram.total.amount)
     if len(found) == 1 or not account.is_numeric:
         return None
+    if len(found) > 3:  # each tensor has cases of its own, and their combinations say nothing more
+        return _each_condition(answer, account, {r for _, c in found for r in c.atoms(sp.core.relational.Relational)})
     failed: list[str] = []
     for _, condition in found:
         shown = text(put(condition, answer.shown))
@@ -174,6 +178,16 @@ def _case_note(answer: Explanation, account: Account) -> str | None:
             return f"* {account.name}: while {shown}"
         failed.append(shown)
     return None
+
+
+def _each_condition(answer: Explanation, account: Account, conditions: set[sp.Basic]) -> str:
+    """Which of *conditions* hold at the given numbers, and which fail, each once."""
+    told: dict[bool, set[str]] = {True: set(), False: set()}
+    for condition in conditions:
+        told[account.number(condition) == 1].add(text(put(condition, answer.shown)))
+    words = {True: "while", False: "since these fail:"}
+    parts = [f"{words[holds]} {'; '.join(sorted(shown, key=len))}" for holds, shown in told.items() if shown]
+    return f"* {account.name}: {', and '.join(parts)}"
 
 
 def _row(answer: Explanation, account: Account, moves: Moves, level: Level) -> list[str]:
@@ -250,7 +264,26 @@ def _memory(answer: Explanation) -> Section:
         peak = account.number(account.memory_peak)
         closed = form(answer, account.memory_peak)
         table.add("" if n else "HBM at its peak", account.name, closed, "" if peak is None else size(peak), "")
-    return Section("memory", table)
+    notes = _training_rows(answer, table)
+    return Section("memory", table, notes)
+
+
+def _training_rows(answer: Explanation, table: Table) -> list[str]:
+    """Rows on a backward pass together with the forward pass before it; nothing for forward passes."""
+    labels = "HBM, forward + backward", "  gradients added to buffers"
+    found = [(account, peaks) for account in answer.accounts if (peaks := answer.training(account)) is not None]
+    for kind, label in enumerate(labels):
+        for n, (account, peaks) in enumerate(found):
+            peak = account.number(peaks[kind])
+            table.add(
+                "" if n else label, account.name, form(answer, peaks[kind]), "" if peak is None else size(peak), ""
+            )
+    if not found:
+        return []
+    return [
+        "forward + backward: what is saved lives from its writer to its last reader, results and gradients to the end; "
+        "a framework keeps a buffer beside each new gradient and adds it"
+    ]
 
 
 def _readings(answer: Explanation) -> Section:

@@ -2,8 +2,12 @@
 
 from rules.algebra import (
     defer_division,
+    delay_division,
+    distribute,
     online_softmax,
+    reassociate,
     recompute,
+    regroup,
     row_sum,
     share_heads,
     split_softmax,
@@ -12,6 +16,7 @@ from rules.algebra import (
 )
 from rules.schedule import (
     fuse,
+    fuse_pairs,
     in_memory,
     interchange,
     keep_resident,
@@ -24,16 +29,21 @@ from rules.schedule import (
 
 ALGEBRA = (
     split_softmax.RULE,
+    delay_division.RULE,
+    distribute.RULE,
+    reassociate.RULE,
     defer_division.RULE,
     online_softmax.RULE,
     share_heads.RULE,
     *recompute.RULES,
     use_log_sum_exp.RULE,
     split_softmax_gradient.RULE,
+    regroup.RULE,
     row_sum.RULE,
 )
 SCHEDULE = (
     *fuse.RULES,
+    *fuse_pairs.RULES,
     *tile.RULES,
     tile_product.RULE,
     *launch.RULES,

@@ -32,6 +32,7 @@ class Plan:
         schedule: rules on the schedule; the last is the cache's.
         tiles: tile sizes used for numbers when none are given, perhaps in other symbols.
         direction: ``forward`` or ``backward``: whether it schedules a first pass or one that another ran before.
+        after: of a backward pass, the schedule that the forward pass before it is run with.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Plan:
     schedule: ScheduleRules
     tiles: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
     direction: str = "forward"
+    after: str = ""
 
     def derive(self, graph: Graph) -> Derivation:
         """The derivation of *graph*.

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from derive.variant import Variant
 
 MODULES = (
-    "mha", "gqa", "gqa_repeated", "mqa", "cross", "decode", "mha_backward", "gqa_backward", "mqa_backward", "matmul",
+    "mha", "gqa", "gqa_repeated", "mqa", "cross", "decode",
+    "mla", "mla_latent", "grouped_latent", "grouped_tied", "differential",
+    "bias", "bias_per_head", "bias_per_key", "alibi", "softcap", "sigmoid", "dropout", "sink_logits",
+    "linear",
+    "mha_backward", "gqa_backward", "mqa_backward", "cross_backward", "mla_backward",
+    "bias_backward", "alibi_backward", "softcap_backward", "sigmoid_backward", "dropout_backward",
+    "matmul",
 )  # fmt: skip
 """Files of this folder in reading order; a variant's name is its file's, with hyphens."""
 

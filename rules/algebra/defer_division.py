@@ -18,49 +18,68 @@ from derive.graph import Graph
 from derive.rewrite import Precondition, Rule
 from derive.symbols import N_k, N_q, b, b_l, b_p, d_v
 
-Match = tuple[Einsum, Einsum]
+Match = tuple[Einsum, tuple[Einsum, ...]]
 
 
 def shape(graph: Graph) -> Iterator[Match]:
-    """(division, contraction) pairs: a quotient that a sum of products reads."""
+    """(division, contractions): a quotient, and the sums of products over what its denominator was summed over that read it."""
     for division in graph.einsums:
         if division.map is Map.DIV and division.reduce is None:
-            for reader in graph.readers.get(division.output.name, ()):
-                if reader.map is Map.MUL and reader.reduce is Reduce.SUM and reader.inputs.count(division.output) == 1:
-                    yield division, reader
+            readers = graph.readers.get(division.output.name, ())
+            found = tuple(
+                e
+                for e in readers
+                if e.map is Map.MUL
+                and e.reduce is Reduce.SUM
+                and e.inputs.count(division.output) == 1
+                and _waits(graph, e, division.inputs[1])
+            )
+            if found:
+                yield division, found
+
+
+def _waits(graph: Graph, contraction: Einsum, denominator: Tensor) -> bool:
+    """Whether *contraction* runs over what *denominator* was summed over, so that it would have to wait for all of it."""
+    maker = graph.producers.get(denominator.name)
+    if maker is None:
+        return True
+    if maker.reduced:
+        return bool(set(maker.reduced) & set(contraction.reduced))
+    return any(_waits(graph, contraction, t) for t in maker.inputs if t.name in graph.producers)
 
 
 def rewrite(graph: Graph, match: Match) -> Graph:
-    """Contract the numerator, then divide the result once."""
-    division, contraction = match
+    """Contract the numerator, then divide each result once."""
+    division, contractions = match
     numerator, denominator = division.inputs
-    unnormalised = Tensor(f"U_{contraction.output.name}", contraction.output.indices, contraction.output.width)
-    factors = tuple(numerator if t == division.output else t for t in contraction.inputs)
-    return graph.replace(
-        match,
-        (
-            Einsum(unnormalised, factors, Map.MUL, Reduce.SUM, contraction.domain),
-            Einsum(contraction.output, (unnormalised, denominator), Map.DIV),
-        ),
-    )
+    graph = graph.replace((division,), ())
+    for e in contractions:
+        unnormalised = Tensor(f"U_{e.output.name}", e.output.indices, e.output.width)
+        factors = tuple(numerator if t == division.output else t for t in e.inputs)
+        product = Einsum(unnormalised, factors, Map.MUL, Reduce.SUM, e.domain)
+        graph = graph.replace((e,), (product, Einsum(e.output, (unnormalised, denominator), Map.DIV)))
+    return graph
 
 
 def _denominator_is_constant(graph: Graph, match: Match) -> bool:
-    division, contraction = match
-    return not set(division.inputs[1].indices) & set(contraction.reduced)
+    division, contractions = match
+    return not any(set(division.inputs[1].indices) & set(e.reduced) for e in contractions)
 
 
 def _quotient_is_private(graph: Graph, match: Match) -> bool:
-    division, contraction = match
-    return graph.readers[division.output.name] == (contraction,) and division.output.name not in graph.outputs
+    division, contractions = match
+    return graph.readers[division.output.name] == contractions and division.output.name not in graph.outputs
 
 
 def _factors_bind_the_result(graph: Graph, match: Match) -> bool:
-    division, contraction = match
-    bound = set(division.inputs[0].indices)
-    for tensor in contraction.inputs:
-        bound |= set(tensor.indices) if tensor != division.output else set()
-    return set(contraction.output.indices) | set(contraction.reduced) <= bound
+    division, contractions = match
+    for e in contractions:
+        bound = set(division.inputs[0].indices)
+        for tensor in e.inputs:
+            bound |= set(tensor.indices) if tensor != division.output else set()
+        if not set(e.output.indices) | set(e.reduced) <= bound:
+            return False
+    return True
 
 
 def _graph(*, denominator: str = "q", numerator: str = "qk", read_twice: bool = False) -> Graph:

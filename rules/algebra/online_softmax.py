@@ -4,8 +4,9 @@ r"""Let the sums of exponentials follow the running maximum: (m, l, U) is a mono
 
 for a = l and for a = U: each partial sum is held relative to the maximum seen so far, and repaired when that rises.
 
-Precondition  the shifted scores are only exponentiated; the exponentials are only summed over k, each sum running
-              over exactly what the maximum runs over and being linear in them; the maximum is read by the shift alone.
+Precondition  the shifted scores are only exponentiated; the exponentials, and what is made of them element by element, are
+              only summed over k, each sum running over exactly what the maximum runs over; all of it is linear in them, by
+              factors that wait for no pass over k; the maximum is read by the shift alone.
 Proof         + above is associative and commutative with unit (-inf, 0), since exp(x - m1) exp(m1 - m) = exp(x - m);
               summing (s_k, v_k) with it gives (max s, sum_k exp(s_k - max s) v_k).
 Effect        passes over k go from 2 to 1; each trip adds one exponential a row and one product an accumulated element.
@@ -24,11 +25,11 @@ from derive.graph import Graph
 from derive.rewrite import Precondition, Rule
 from derive.symbols import N_k, N_q, b, b_l, b_s, d_v
 
-Match = tuple[Einsum, Einsum, Einsum, tuple[Einsum, ...]]
+Match = tuple[Einsum, Einsum, Einsum, tuple[Einsum, ...], tuple[Einsum, ...]]
 
 
 def shape(graph: Graph) -> Iterator[Match]:
-    """(maximum, shift, exponential, sums): sums of exp(S - m) with m the maximum of S over the same index."""
+    """(maximum, shift, exponential, links, sums): sums of exp(S - m), or of what links make of it element by element."""
     for maximum in graph.einsums:
         if maximum.reduce is not Reduce.MAX:
             continue
@@ -36,46 +37,83 @@ def shape(graph: Graph) -> Iterator[Match]:
             if shift.map is not Map.SUB or shift.inputs != (maximum.inputs[0], maximum.output):
                 continue
             for exponential in graph.readers.get(shift.output.name, ()):
-                readers = graph.readers.get(exponential.output.name, ())
+                if exponential.map is not Map.EXP:
+                    continue
+                links = _links(graph, exponential)
+                terms = {e.output.name for e in (exponential, *links)}
+                readers = (e for e in graph.einsums if terms & {t.name for t in e.inputs})
                 sums = tuple(e for e in readers if e.reduce is Reduce.SUM and set(maximum.reduced) & set(e.reduced))
-                if exponential.map is Map.EXP and any(e.rescale is None for e in sums):
-                    yield maximum, shift, exponential, sums
+                if any(e.rescale is None for e in sums):
+                    yield maximum, shift, exponential, links, sums
+
+
+def _links(graph: Graph, exponential: Einsum) -> tuple[Einsum, ...]:
+    """Products, quotients and copies of the exponentials element by element, at any remove."""
+    found = [exponential]
+    for e in graph.einsums:
+        read = [t for t in e.inputs if t in [x.output for x in found]]
+        over_keys = set(exponential.output.indices) <= set(e.output.indices)
+        if read and e.reduce is None and over_keys and _is_linear(e, read[0]) and e not in found:
+            found.append(e)
+    return tuple(found[1:])
+
+
+def _is_linear(e: Einsum, term: Tensor) -> bool:
+    """Whether *e* is *term*, times or over what does not contain it."""
+    by = e.map in (Map.COPY, Map.MUL) or (e.map is Map.DIV and e.inputs[0] == term)
+    return e.inputs.count(term) == 1 and by
 
 
 def rewrite(graph: Graph, match: Match) -> Graph:
     """Rescale each sum by the running maximum."""
-    maximum, _, _, sums = match
+    maximum, _, _, _, sums = match
     for e in sums:
         graph = graph.replace((e,), (replace(e, rescale=maximum.output.name),))
     return graph
 
 
 def _shift_is_only_exponentiated(graph: Graph, match: Match) -> bool:
-    _, shift, exponential, _ = match
+    _, shift, exponential, _, _ = match
     return graph.readers[shift.output.name] == (exponential,) and shift.output.name not in graph.outputs
 
 
 def _exponential_is_only_summed(graph: Graph, match: Match) -> bool:
-    _, _, exponential, sums = match
-    return graph.readers[exponential.output.name] == sums and exponential.output.name not in graph.outputs
+    _, _, exponential, links, sums = match
+    return all(
+        e.output.name not in graph.outputs
+        and all(reader in (*links, *sums) for reader in graph.readers.get(e.output.name, ()))
+        for e in (exponential, *links)
+    )
 
 
 def _sums_run_over_the_same(graph: Graph, match: Match) -> bool:
-    maximum, _, _, sums = match
+    maximum, _, _, _, sums = match
     return all(set(maximum.reduced) == set(e.reduced) for e in sums)
 
 
 def _sums_are_linear(graph: Graph, match: Match) -> bool:
-    _, _, exponential, sums = match
-    terms = exponential.output
-    return all(
-        e.inputs.count(terms) == 1 and (e.map in (Map.COPY, Map.MUL) or (e.map is Map.DIV and e.inputs[0] == terms))
-        for e in sums
-    )
+    maximum, _, exponential, links, sums = match
+    terms = [e.output for e in (exponential, *links)]
+    waiting = _after_a_pass(graph, maximum)
+    for e in (*links, *sums):
+        read = [t for t in e.inputs if t in terms]
+        others = [t for t in e.inputs if t != read[0]]
+        if len(read) != 1 or not _is_linear(e, read[0]) or any(t.name in waiting for t in others):
+            return False
+    return True
+
+
+def _after_a_pass(graph: Graph, maximum: Einsum) -> set[str]:
+    """Tensors that depend on a reduction over what the maximum runs over."""
+    found: set[str] = set()
+    for e in graph.einsums:
+        if set(maximum.reduced) & set(e.reduced) or any(t.name in found for t in e.inputs):
+            found.add(e.output.name)
+    return found
 
 
 def _maximum_only_shifts(graph: Graph, match: Match) -> bool:
-    maximum, shift, _, _ = match
+    maximum, shift, _, _, _ = match
     others = (e for e in graph.readers[maximum.output.name] if e != shift)
     return not any(set(maximum.reduced) & set(e.space) for e in others)
 
@@ -104,7 +142,7 @@ def _graph(
     ]
     outputs = ["O"]
     if quotient:
-        einsums.append(Einsum(Tensor("P", (q, k), b_s), (ex, low), Map.DIV))
+        einsums.append(Einsum(Tensor("P", (q, k), b_s), (ex, Tensor("a", (q,), b)), Map.DIV))
         outputs.append("P")
     if shifted_sum:
         einsums.append(Einsum(Tensor("c1", (q,), b_l), (x,), Map.COPY, Reduce.SUM))
@@ -133,7 +171,7 @@ RULE = Rule(
             counterexample=lambda: _graph(shifted_sum=True),
         ),
         Precondition(
-            says="the exponentials are only summed over k (the division has been deferred)",
+            says="the exponentials, and what is made of them point by point, are only summed over k (divisions are deferred)",
             holds=_exponential_is_only_summed,
             counterexample=lambda: _graph(quotient=True),
         ),
@@ -143,7 +181,7 @@ RULE = Rule(
             counterexample=lambda: _graph(total=True),
         ),
         Precondition(
-            says="every sum is linear in the exponentials, so that one factor repairs it",
+            says="every sum is linear in the exponentials, by factors that wait for no pass over k, so one factor repairs it",
             holds=_sums_are_linear,
             counterexample=lambda: _graph(squared=True),
         ),

@@ -21,8 +21,11 @@ from derive.symbols import N_k, N_q, b
 
 
 def rewrite(graph: Graph, match: Einsum) -> Graph:
-    """Put the Einsum just before its first reader."""
+    """Put the Einsum just before its first reader; pairs go as early as they can, so that others can be made of them."""
     at = _first_reader(graph, match)
+    if _carries_pairs(match):
+        read = {t.name for t in match.inputs}
+        at = max((n + 1 for n, e in enumerate(graph.einsums) if e.output.name in read), default=0)
     return replace(graph, einsums=(*graph.einsums[:at], match, *graph.einsums[at:]))
 
 
@@ -48,7 +51,7 @@ def _graph(indices: tuple[Index, ...], *, too_late: bool = False) -> Graph:
 
 def _rule(says: str, wanted: Callable[[Einsum], bool], indices: tuple[Index, ...]) -> Rule[Graph]:
     def shape(graph: Graph) -> Iterator[Einsum]:
-        return (e for e in graph.saved if wanted(e))
+        return (e for e in reversed(graph.saved) if wanted(e))
 
     return Rule(
         name="recompute",

@@ -27,10 +27,9 @@ def rewrite(graph: Graph, match: Einsum) -> Graph:
     """Maximum, shift, exponential, sum, quotient."""
     scores, result, mask = match.inputs[0], match.output, match.domain
     rows = scores.indices[:-1]
-    suffix = "" if "m" not in graph.tensors else f"_{result.name}"
-    maximum, total = Tensor(f"m{suffix}", rows, b_l), Tensor(f"l{suffix}", rows, b_l)
-    shifted = Tensor(f"X{suffix}", scores.indices, scores.width)
-    exponential = Tensor(f"E{suffix}", scores.indices, scores.width)
+    m, low, x, e = graph.unused(result.name, "m", "l", "X", "E")
+    maximum, total = Tensor(m, rows, b_l), Tensor(low, rows, b_l)
+    shifted, exponential = Tensor(x, scores.indices, scores.width), Tensor(e, scores.indices, scores.width)
     return graph.replace(
         (match,),
         (

@@ -27,9 +27,9 @@ def shape(graph: Graph) -> Iterator[Einsum]:
 def rewrite(graph: Graph, match: Einsum) -> Graph:
     """Row sum, difference, product."""
     (p, dp), result, mask = match.inputs, match.output, match.domain
-    suffix = "" if "D" not in graph.tensors else f"_{result.name}"
-    total = Tensor(f"D{suffix}", p.indices[:-1], b_l)
-    centred = Tensor(f"Z{suffix}", result.indices, result.width)
+    row_sum, difference = graph.unused(result.name, "D", "Z")
+    total = Tensor(row_sum, p.indices[:-1], b_l)
+    centred = Tensor(difference, result.indices, result.width)
     return graph.replace(
         (match,),
         (

@@ -30,10 +30,9 @@ def rewrite(graph: Graph, match: Einsum) -> Graph:
     """Shift by L and exponentiate; the earlier program makes L."""
     scores, result, mask = match.inputs[0], match.output, match.domain
     rows = scores.indices[:-1]
-    taken = {e.output.name for e in (*graph.given, *graph.einsums)}
-    suffix = f"_{result.name}" if "L" in taken or "m" in taken else ""
-    m, low, log_l, lse = (Tensor(f"{name}{suffix}", rows, b_l) for name in ("m", "l", "log_l", "L"))
-    x, e, y = (Tensor(f"{name}{suffix}", scores.indices, scores.width) for name in ("X", "E", "Y"))
+    names = graph.unused(result.name, "m", "l", "log_l", "L", "X", "E", "Y")
+    m, low, log_l, lse = (Tensor(name, rows, b_l) for name in names[:4])
+    x, e, y = (Tensor(name, scores.indices, scores.width) for name in names[4:])
     left = (
         Einsum(m, (scores,), Map.COPY, Reduce.MAX, mask),
         Einsum(x, (scores, m), Map.SUB, None, mask),

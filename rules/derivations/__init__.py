@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rules.plan import Plan
 
 MODULES = (
-    "op_by_op", "naive", "square", "row_resident", "flash1", "flash2", "flash2_packed",
+    "op_by_op", "naive", "square", "row_resident", "flash1", "flash2", "flash2_packed", "absorbed", "reassociated",
     "naive_backward", "square_backward", "flash1_backward", "flash2_backward",
 )  # fmt: skip
 """Files of this folder in reading order; a schedule's name is its file's, with hyphens."""

@@ -4,17 +4,17 @@ import sympy as sp
 
 from derive.rewrite import WherePossible
 from derive.symbols import B_c, B_r, M, d
-from rules.algebra import defer_division, online_softmax, share_heads, split_softmax
 from rules.plan import Plan
-from rules.schedule import fuse, in_memory, interchange, keep_resident, launch, skip_masked, tile
+from rules.schedule import fuse_pairs, in_memory, interchange, keep_resident, launch, skip_masked, tile
+from rules.streamed import STREAMED
 
 PLAN = Plan(
     name="flash1",
     says="one kernel a head, keys outside and queries inside: K and V are read once, Q and the partial O once a key tile",
     reference="Dao et al. 2022, arXiv:2205.14135, algorithm 1",
-    algebra=(WherePossible(share_heads.RULE), split_softmax.RULE, defer_division.RULE, online_softmax.RULE),
+    algebra=STREAMED,
     schedule=(
-        fuse.ALL,
+        fuse_pairs.PAIRS,
         tile.QUERIES,
         tile.KEYS,
         interchange.KEYS_OUTSIDE,

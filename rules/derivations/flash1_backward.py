@@ -1,7 +1,7 @@
 """FlashAttention-1's backward pass: keys outside, queries inside; dK and dV stay on chip, dQ lives in memory."""
 
 from derive.rewrite import WherePossible
-from rules.algebra import recompute, row_sum, split_softmax_gradient, use_log_sum_exp
+from rules.algebra import distribute, recompute, regroup, row_sum, split_softmax_gradient, use_log_sum_exp
 from rules.derivations import flash1
 from rules.plan import Plan
 from rules.schedule import fuse, in_memory, keep_resident, launch, skip_masked, tile
@@ -9,9 +9,11 @@ from rules.schedule import fuse, in_memory, keep_resident, launch, skip_masked, 
 ALGEBRA = (
     WherePossible(recompute.SCORES),
     WherePossible(recompute.OPERANDS),
-    use_log_sum_exp.RULE,
-    split_softmax_gradient.RULE,
-    row_sum.RULE,
+    WherePossible(use_log_sum_exp.RULE),
+    WherePossible(split_softmax_gradient.RULE),
+    WherePossible(distribute.RULE),
+    WherePossible(regroup.RULE),
+    WherePossible(row_sum.RULE),
 )
 PLAN = Plan(
     name="flash1-backward",
@@ -23,11 +25,12 @@ PLAN = Plan(
         tile.KEYS,
         WherePossible(tile.SHARED_HEADS),
         tile.QUERIES,
-        launch.HEADS,
+        WherePossible(launch.HEADS),
         WherePossible(skip_masked.RULE),
         in_memory.RULE,
         WherePossible(keep_resident.FORWARD),
     ),
     tiles=flash1.PLAN.tiles,
     direction="backward",
+    after="flash1",
 )

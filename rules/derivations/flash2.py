@@ -4,17 +4,17 @@ import sympy as sp
 
 from derive.rewrite import WherePossible
 from derive.symbols import B_c, B_r
-from rules.algebra import defer_division, online_softmax, share_heads, split_softmax
 from rules.plan import Plan
-from rules.schedule import fuse, keep_resident, launch, skip_masked, tile
+from rules.schedule import fuse_pairs, keep_resident, launch, skip_masked, tile
+from rules.streamed import STREAMED
 
 PLAN = Plan(
     name="flash2",
     says="one kernel, a CTA for each query tile that streams all of K and V: O is written once, K and V are read T_r times",
     reference="Dao 2023, arXiv:2307.08691, section 3",
-    algebra=(WherePossible(share_heads.RULE), split_softmax.RULE, defer_division.RULE, online_softmax.RULE),
+    algebra=STREAMED,
     schedule=(
-        fuse.ALL,
+        fuse_pairs.PAIRS,
         tile.QUERIES,
         launch.QUERIES,
         tile.KEYS,

@@ -6,7 +6,7 @@ from derive.rewrite import WherePossible
 from derive.symbols import B_c, B_r
 from rules.derivations import flash1_backward
 from rules.plan import Plan
-from rules.schedule import fuse, in_memory, keep_resident, launch, skip_masked, tile
+from rules.schedule import fuse_pairs, in_memory, keep_resident, launch, skip_masked, tile
 
 PLAN = Plan(
     name="flash2-backward",
@@ -14,11 +14,11 @@ PLAN = Plan(
     reference="Dao 2023, arXiv:2307.08691, algorithm 2",
     algebra=flash1_backward.ALGEBRA,
     schedule=(
-        fuse.AFTER_ROW_SUMS,
+        fuse_pairs.PAIRS,
         tile.KEYS,
         WherePossible(tile.SHARED_HEADS),
         WherePossible(tile.QUERIES),
-        launch.QUERIES,
+        WherePossible(launch.ROWS),
         WherePossible(launch.HEADS),
         WherePossible(skip_masked.RULE),
         in_memory.RULE,
@@ -26,4 +26,5 @@ PLAN = Plan(
     ),
     tiles={B_r: sp.Integer(64), B_c: sp.Integer(128)},
     direction="backward",
+    after="flash2",
 )

@@ -9,12 +9,13 @@ PLAN = Plan(
     name="naive-backward",
     says="five kernels for dP, dV, dS, dQ and dK; P is saved and read, dP and dS cross memory: 7 N_q N_k elements a head",
     reference="Dao et al. 2022, arXiv:2205.14135, algorithm 3",
-    algebra=(WherePossible(recompute.OPERANDS), split_softmax_gradient.RULE),
+    algebra=(WherePossible(recompute.OPERANDS), WherePossible(split_softmax_gradient.RULE)),
     schedule=(
         WherePossible(fuse.PROLOGUE),
         WherePossible(fuse.EPILOGUE),
-        fuse.BETWEEN_PRODUCTS,
+        WherePossible(fuse.BETWEEN_PRODUCTS),
         WherePossible(keep_resident.FORWARD),
     ),
     direction="backward",
+    after="naive",
 )

@@ -4,17 +4,17 @@ import sympy as sp
 
 from derive.rewrite import WherePossible
 from derive.symbols import B_r
-from rules.algebra import defer_division, share_heads, split_softmax
 from rules.plan import Plan
-from rules.schedule import fuse, keep_resident, launch, tile
+from rules.schedule import fuse_pairs, keep_resident, launch, tile
+from rules.streamed import DEFERRED
 
 PLAN = Plan(
     name="row-resident",
     says="one kernel that holds B_r whole rows of scores: two passes over k forbid tiling it, so the footprint needs N_k",
     reference="Kao et al. 2023, FLAT, arXiv:2107.06419",
-    algebra=(WherePossible(share_heads.RULE), split_softmax.RULE, defer_division.RULE),
+    algebra=DEFERRED,
     schedule=(
-        fuse.ALL,
+        fuse_pairs.PAIRS,
         tile.QUERIES,
         launch.QUERIES,
         launch.HEADS,

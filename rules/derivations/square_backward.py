@@ -12,8 +12,9 @@ PLAN = Plan(
     name="square-backward",
     says="op by op with each product in square tiles, P saved and read: for fast memory below d^2 elements",
     reference="arXiv:2410.09397, theorem 4.1 (small cache)",
-    algebra=(WherePossible(recompute.OPERANDS), split_softmax_gradient.RULE),
+    algebra=(WherePossible(recompute.OPERANDS), WherePossible(split_softmax_gradient.RULE)),
     schedule=(WherePossible(tile_product.RULE), WherePossible(keep_resident.FORWARD)),
     tiles={B_r: sp.Integer(64), B_c: sp.Integer(64), B_d: sp.Integer(64)},
     direction="backward",
+    after="square",
 )

@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterator
 from derive.einsum import Einsum
 from derive.flops import is_contraction
 from derive.graph import Graph
-from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Schedule, lift
-from derive.symbols import N_k, N_q, b, d_v
 from rules.schedule.examples import backward_saved, loop, streaming, three_pass
 
 Match = tuple[Kernel, ...]
@@ -74,15 +72,6 @@ def _epilogues(schedule: Schedule) -> Iterator[Match]:
             yield kernel, after
 
 
-def _after_row_sums(schedule: Schedule) -> Iterator[Match]:
-    """All kernels but the first ones, which sum rows without running over the keys."""
-    rest = list(schedule.kernels)
-    while rest and all(e.reduced and "k" not in {i.name for i in e.space} for e in schedule.nodes(rest[0])):
-        rest.pop(0)
-    if 1 < len(rest) < len(schedule.kernels):
-        yield tuple(rest)
-
-
 def _pointwise(einsum: Einsum) -> bool:
     return not einsum.reduced
 
@@ -105,16 +94,6 @@ def _rule(
         rewrite=rewrite,
         example=lambda: lift(graph()),
     )
-
-
-def _softmax_gradient() -> Graph:
-    """The gradient of a softmax with its row sum taken from the output."""
-    text = """
-        D[q]    = sum[e] dO[q,e] * O[q,e]
-        Z[q,k]  = dP[q,k] - D[q]
-        dS[q,k] = P[q,k] * Z[q,k]
-    """
-    return cascade(text, {"q": N_q, "k": N_k, "e": d_v}, outputs=("dS",), width=b)
 
 
 def _with_loop(schedule: Schedule, name: str, index: str) -> Schedule:
@@ -151,11 +130,4 @@ EPILOGUE = _rule(
     backward_saved,
     "dQs",
 )
-AFTER_ROW_SUMS = _rule(
-    "fuse-after-row-sums",
-    "everything after the row sums runs in one kernel; they run once, before",
-    _after_row_sums,
-    _softmax_gradient,
-    "Z",
-)
-RULES = (ALL, BETWEEN_PRODUCTS, PROLOGUE, EPILOGUE, AFTER_ROW_SUMS)
+RULES = (ALL, BETWEEN_PRODUCTS, PROLOGUE, EPILOGUE)

@@ -19,7 +19,7 @@ import sympy as sp
 
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Residency, Schedule
-from derive.sharing import is_shared, sharing
+from derive.sharing import is_shared, readers_run_together, sharings
 from derive.symbols import C_L2
 from derive.traffic import is_accumulator
 from rules.schedule.examples import flash, fused, loop, streaming
@@ -79,18 +79,15 @@ def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rul
 
 def _fits(schedule: Schedule) -> sp.Basic:
     """The live slices fit: ``H F <= C_L2``."""
-    found = [sharing(schedule, kernel) for kernel in schedule.kernels]
-    return sp.And(*(s.live_bytes <= C_L2 for s in found if s is not None))
+    found = [sharings(schedule, kernel) for kernel in schedule.kernels]
+    return sp.And(*(sp.Add(*(s.live_bytes for s in groups)) <= C_L2 for groups in found if groups))
 
 
 def _readers_run_together(schedule: Schedule, match: Match) -> bool:
     for kernel in match:
-        for tensor in schedule.inputs_of(kernel):
-            if not is_shared(kernel, tensor):
-                continue
-            carried = [n for n, x in enumerate(kernel.grid) if x.carried_by(tensor)]
-            if carried and carried[-1] - carried[0] + 1 != len(carried):
-                return False
+        shared = [t for t in schedule.inputs_of(kernel) if is_shared(kernel, t)]
+        if not all(readers_run_together(kernel, t) for t in shared):
+            return False
     return True
 
 

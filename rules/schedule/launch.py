@@ -2,7 +2,8 @@
 
     for t in 0..T: body(t)   =   grid t in 0..T: body(t), in any order and at once
 
-Precondition  every Einsum of the kernel carries the index, so that no two trips meet in one result.
+Precondition  every Einsum of the kernel carries the index, or stays in the kernel and does not depend on it, so that no two
+              trips meet in one result.
 Proof         trips then read inputs and write disjoint parts of every result: they commute.
 Effect        T CTAs instead of T trips; each has a fast memory of its own, so nothing is kept from trip to trip.
 Reference     Dao 2023, arXiv:2307.08691, section 3.2 (parallelism over the sequence length).
@@ -19,25 +20,33 @@ from derive.graph import Graph
 from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import N_k, N_q, b, h
+from derive.symbols import N_k, N_q, b, d_v, h
 from rules.schedule.examples import fused, loop, streaming
 
 Match = tuple[Kernel, tuple[Index, ...]]
 
 
 def parallel_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
-    """Indices that every Einsum of *kernel* carries in its result, outermost first."""
+    """Indices over which CTAs can run without meeting in any result of *kernel*, outermost first."""
+    every = dict.fromkeys(i for e in reversed(schedule.nodes(kernel)) for i in e.output.indices)
+    return tuple(i for i in every if all(schedule.is_independent(name, kernel, (i,)) for name in kernel.einsums))
+
+
+def row_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
+    """The indices of the kernel's pairs, such as those of S[b, h, q, k]; of its last result where it has no pairs."""
     nodes = schedule.nodes(kernel)
-    return tuple(i for i in nodes[-1].output.indices if all(i in e.output.indices for e in nodes))
+    pairs = (e.output.indices for e in nodes if {"q", "k"} <= {i.name for i in e.output.indices})
+    return next(pairs, nodes[-1].output.indices)
 
 
-def launch_loop(index: str) -> Rule[Schedule]:
-    """The rule that puts the sequential loop over *index* on the grid, innermost there."""
+def launch_loop(index: str, *, without: str = "") -> Rule[Schedule]:
+    """The rule that puts the sequential loop over *index* on the grid, innermost there; in kernels that lack *without*."""
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
         for kernel in schedule.kernels:
             found = kernel.loop_of(index)
-            if found is not None and not found.grid:
+            lacks = not any(without in {i.name for i in e.space} for e in schedule.nodes(kernel))
+            if found is not None and not found.grid and lacks:
                 yield kernel
 
     def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
@@ -57,27 +66,39 @@ def launch_loop(index: str) -> Rule[Schedule]:
         shape=shape,
         preconditions=(
             Precondition(
-                says=f"every Einsum of the kernel carries {index}, so that no two CTAs meet in one result",
+                says=f"every Einsum of the kernel carries {index} or is private and independent of it, "
+                "so that no two CTAs meet in one result",
                 holds=independent,
-                counterexample=lambda: fused(_reduced_over(index), loop(_reduced_over(index), index)),
+                counterexample=lambda: _tiled(_reduced_over(index, "e" if without else ""), index),
             ),
         ),
         rewrite=rewrite,
-        example=lambda: fused(streaming(), loop(streaming(), index)),
-        options=index,
+        example=lambda: _tiled(_row_sum() if without else streaming(), index),
+        options=f"{index}, where there is no {without}" if without else index,
     )
 
 
-def _reduced_over(index: str) -> Graph:
+def _tiled(graph: Graph, index: str) -> Schedule:
+    """All of *graph* in one kernel with a loop over *index*."""
+    return fused(graph, loop(graph, index))
+
+
+def _reduced_over(index: str, kept: str = "") -> Graph:
     """A column sum or a row sum: its result does not carry *index*."""
-    kept = "k" if index == "q" else "q"
-    return cascade(f"l[{kept}] = sum[{index}] S[q,k]", {"q": N_q, "k": N_k}, outputs=("l",), width=b)
+    kept = kept or ("k" if index == "q" else "q")
+    text = f"l[{kept}] = sum[{index}] S[{index},{kept}]"
+    return cascade(text, {"q": N_q, "k": N_k, "e": d_v}, outputs=("l",), width=b)
+
+
+def _row_sum() -> Graph:
+    """The row sums of a backward pass, which no key takes part in."""
+    return cascade("D[h,q] = sum[e] dO[h,q,e] * O[h,q,e]", {"h": h, "q": N_q, "e": d_v}, outputs=("D",), width=b)
 
 
 def _heads(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
-    """Indices of the kernel's result that stand before the queries and have no loop yet."""
+    """Indices that stand before the queries, of the kernel's pairs or else of its result, and have no loop yet."""
     found: list[Index] = []
-    for index in schedule.nodes(kernel)[-1].output.indices:
+    for index in row_indices(schedule, kernel):
         if index.name == "q":
             return tuple(found)
         if kernel.loop_of(index.name) is None:
@@ -119,7 +140,8 @@ HEADS: Rule[Schedule] = Rule(
     shape=_shape_heads,
     preconditions=(
         Precondition(
-            says="every Einsum of the kernel carries the head, so that no head needs another's result",
+            says="every Einsum of the kernel carries the head or is private and independent of it, "
+            "so that no head needs another's result",
             holds=_heads_are_independent,
             counterexample=lambda: _mixed_heads(),
         ),
@@ -128,4 +150,5 @@ HEADS: Rule[Schedule] = Rule(
     example=lambda: fused(streaming(), loop(streaming(), "q"), loop(streaming(), "k")),
 )
 QUERIES = launch_loop("q")
-RULES = (QUERIES, HEADS)
+ROWS = launch_loop("q", without="k")
+RULES = (QUERIES, ROWS, HEADS)

@@ -2,7 +2,8 @@
 
     for (q tile, k tile): body   =   for (q tile, k tile) with a kept pair: body
 
-Precondition  every Einsum that runs over k runs over kept pairs only; nothing that carries both q and k leaves the kernel.
+Precondition  every Einsum that pairs q with k or reduces over k runs over kept pairs only; nothing that carries both q and k
+              leaves the kernel.
 Proof         a tile without a kept pair adds no point to any reduction: (max of nothing, sum of nothing) is the unit.
 Effect        key tiles met fall from T_r T_c to those that a kept pair touches: T (T + 1)/2 for a causal square.
 Reference     Dao 2023, arXiv:2307.08691, section 3.1 (causal masking).
@@ -37,8 +38,14 @@ def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
 
 def _only_kept_pairs(schedule: Schedule, kernel: Kernel) -> bool:
     mask = schedule.graph.mask
-    over_keys = (e for e in schedule.nodes(kernel) if mask and mask.column in {i.name for i in e.space})
-    return all(e.domain is not None for e in over_keys)
+    if mask is None:
+        return True
+    for e in schedule.nodes(kernel):
+        names = {i.name for i in e.space}
+        pairs = mask.column in names and (mask.row in names or mask.column in {i.name for i in e.reduced})
+        if pairs and e.domain is None:
+            return False
+    return True
 
 
 def _nothing_left_unwritten(schedule: Schedule, kernel: Kernel) -> bool:
@@ -69,7 +76,7 @@ RULE: Rule[Schedule] = Rule(
     shape=shape,
     preconditions=(
         Precondition(
-            says="every Einsum that runs over k runs over kept pairs only",
+            says="every Einsum that pairs q with k or reduces over k runs over kept pairs only",
             holds=_only_kept_pairs,
             counterexample=lambda: _causal(unmasked_sum=True),
         ),

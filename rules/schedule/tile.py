@@ -24,15 +24,17 @@ from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import B_c, B_r, N_k, N_q, b, h, h_k
 from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
+from rules.schedule.fuse_pairs import runs_over_pairs
+from rules.schedule.launch import row_indices
 
 Match = tuple[Kernel, str]
 
 
 def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
-    """The rule that tiles *index* by *size* as the innermost sequential loop."""
+    """The rule that tiles *index* by *size* as the innermost sequential loop, first where queries meet keys."""
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
-        for kernel in schedule.kernels:
+        for kernel in sorted(schedule.kernels, key=lambda k: not any(map(runs_over_pairs, schedule.nodes(k)))):
             if (
                 any(index in {i.name for i in e.space} for e in schedule.nodes(kernel))
                 and kernel.loop_of(index) is None
@@ -89,10 +91,10 @@ def _needs_two_passes(index: str) -> Graph:
 
 
 def _shared_heads(schedule: Schedule) -> Iterator[Match]:
-    """Heads of the last result that some other result of the kernel sums over."""
+    """Heads of the kernel's pairs that some result of it sums over."""
     for kernel in schedule.kernels:
         nodes = schedule.nodes(kernel)
-        for index in nodes[-1].output.indices:
+        for index in row_indices(schedule, kernel):
             if index.name == "q":
                 break
             if kernel.loops and kernel.loop_of(index.name) is None and any(index in e.reduced for e in nodes):

@@ -21,7 +21,7 @@ from rules.algebra import split_softmax
 from rules.schedule.examples import streaming, two_pass
 from tests.strategies import masks, shapes, variants
 
-SCALARS = {"c": 0.7}
+SCALARS = {"c": 0.7, "a": -0.3, "cap": 1.7, "p": 0.4, "lambda": 0.8}
 STEP = 1e-5
 """Of a central difference: its error is of the order of STEP squared, its rounding of 1e-16 / STEP."""
 
@@ -106,6 +106,10 @@ OPERATORS = {
     "log-sum-exp": "E[q,k] = exp(A[q,k])\nl[q] = sum[k] E[q,k]\nZ[q] = log(l[q])",
     "negative": "Z[q,k] = neg(A[q,k])\nY[q] = sum[k] Z[q,k] * B[k]",
     "read three times": "Y[q,k] = A[q,k] * A[q,k]\nX[q,k] = Y[q,k] - A[q,k]\nZ[q] = sum[k] X[q,k] * B[k]",
+    "tanh": "T[q,k] = tanh(A[q,k])\nZ[q] = sum[k] T[q,k] * B[k]",
+    "sigmoid": "T[q,k] = sigmoid(A[q,k])\nZ[q] = sum[k] T[q,k] * B[k]",
+    "dropout": "D[q,k] = keep(c)\nY[q,k] = A[q,k] * D[q,k]\nZ[q] = sum[k] Y[q,k] * B[k]",
+    "position": "x[k] = position()\nY[q,k] = A[q,k] * x[k]\nZ[q] = sum[k] Y[q,k] * B[k]",
     "softmax": "P[q,k] = softmax(A[q,k])\nZ[q,e] = sum[k] P[q,k] * B[k,e]",
 }
 

@@ -50,10 +50,11 @@ def test_a_node_prints_as_mathematics() -> None:
     assert str(Tensor("c", (), b)) == "c"
 
 
-@pytest.mark.parametrize(
-    ("operator", "arity"), [(m, 1 if m.value in ("copy", "neg", "exp", "log", "softmax") else 2) for m in Map]
-)
-def test_an_operator_reads_one_or_two_tensors(operator: Map, arity: int) -> None:
+ARITIES = {"position": 0} | dict.fromkeys(("copy", "neg", "exp", "log", "tanh", "sigmoid", "keep", "softmax"), 1)
+
+
+@pytest.mark.parametrize(("operator", "arity"), [(m, ARITIES.get(m.value, 2)) for m in Map])
+def test_an_operator_reads_so_many_tensors(operator: Map, arity: int) -> None:
     """Any other number is refused."""
     assert operator.arity == arity
     with pytest.raises(IllFormedError, match=f"{operator.value} reads {arity} tensors, not 3"):

@@ -22,7 +22,7 @@ from rules.schedule.examples import flash, fused, loop, streaming, three_pass, t
 from tests.strategies import derivation, masks, pairs, shapes
 
 NUMBERS = {"N_q": 7, "N_k": 9, "d": 3, "d_v": 2, "h": 4, "h_k": 2, "B": 2, "B_r": 3, "B_c": 2}
-SCALARS = {"c": 0.6}
+SCALARS = {"c": 0.6, "a": -0.3, "cap": 1.7, "p": 0.4, "lambda": 0.8}
 
 
 def both(schedule: Schedule, numbers: dict[str, int] | None = None) -> tuple[dict[str, Array], dict[str, Array]]:

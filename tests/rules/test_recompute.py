@@ -42,9 +42,9 @@ def test_scores_and_operands_are_two_choices() -> None:
 
 
 def test_what_is_computed_again_is_what_ran_before() -> None:
-    """The same Einsum, mask included, just before its first reader."""
+    """The same Einsum, mask included, before its first reader."""
     after = apply_once(SCORES, BACK).after
     assert isinstance(after, Graph)
     names = [e.output.name for e in after.einsums]
     assert after.producers["P"] in after.given
-    assert names.index("P") + 1 == names.index(after.readers["P"][0].output.name)
+    assert names.index("P") < names.index(after.readers["P"][0].output.name)
