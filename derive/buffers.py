@@ -12,7 +12,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.cost import Cost, Unit
-from derive.einsum import Tensor
+from derive.einsum import Index, Tensor
 from derive.footprint import Place, tile_size, tiles_by_place
 from derive.schedule import Kernel, Schedule
 from derive.symbols import symbol
@@ -28,7 +28,7 @@ def buffers(schedule: Schedule, kernel: Kernel) -> tuple[Buffer, ...]:
     for n, einsum in enumerate(nodes):
         later = {t.name for e in nodes[n + 1 :] for t in e.inputs}
         for operand in einsum.inputs:
-            same = operand.indices == einsum.output.indices and not einsum.reduced
+            same = held_indices(kernel, operand) == held_indices(kernel, einsum.output) and not einsum.reduced
             if same and operand.indices and operand.name not in later and operand.name not in taken:
                 taken[operand.name] = einsum.output.name
                 break
@@ -40,6 +40,12 @@ def buffers(schedule: Schedule, kernel: Kernel) -> tuple[Buffer, ...]:
             chain.append(successor)
         found.append(tuple(tensors[link] for link in chain))
     return tuple(found)
+
+
+def held_indices(kernel: Kernel, tensor: Tensor) -> tuple[Index, ...]:
+    """The indices along which a tile of *tensor* has more than one row."""
+    single = {i for loop in kernel.loops if loop.tile == 1 for i in loop.indices}
+    return tuple(i for i in tensor.indices if i not in single)
 
 
 def working_set(schedule: Schedule, kernel: Kernel) -> Cost:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from itertools import product
+from types import MappingProxyType
 
 import sympy as sp
 
@@ -37,6 +38,7 @@ def _difference(a: sp.Expr, b: sp.Expr) -> sp.Expr:
 
 MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.COPY: lambda a: a,
+    Map.VIEW: lambda a: a,
     Map.MUL: lambda a, b: a * b,
     Map.ADD: lambda a, b: a + b,
     Map.SUB: _difference,
@@ -70,10 +72,22 @@ RANGES: dict[Reduce, Callable[[sp.Expr, list[sp.Tuple]], sp.Expr]] = {
 """How points are combined over ranges (index, first, last) that are left standing."""
 
 
-def entry(tensor: Tensor, places: Places) -> sp.Expr:
-    """One generic real entry of an input, or a scalar argument."""
+def entry(tensor: Tensor, places: Places, extents: Mapping[str, int] | None = None) -> sp.Expr:
+    """One generic real entry of an input, or a scalar argument.
+
+    Args:
+        tensor: which input.
+        places: where each index stands; key k of part s stands at s times the keys of a part, plus k.
+        extents: numbers for the extents, if they are to be numbers.
+    """
     base = sp.IndexedBase(tensor.name, real=True)
-    return base[tuple(places[i.name] for i in tensor.indices)] if tensor.indices else base.label
+    at = []
+    for axis in tensor.axes:
+        place = places[axis[0].name]
+        for index in axis[1:]:
+            place = place * (index.extent if extents is None else extents[index.name]) + places[index.name]
+        at.append(place)
+    return base[tuple(at)] if at else base.label
 
 
 def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position, sp.Expr]:
@@ -92,8 +106,15 @@ def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position
             raise UnboundError(f"index {index.name} has no extent; the extents given are {dict(extents)}")
     numbers = {i.extent: extents[i.name] for i in graph.indices.values() if i.extent.is_Symbol}
     known: dict[str, dict[Position, sp.Expr]] = {}
+    runs = {e: run for run in graph.recurrences for e in run.einsums}
     for e in (*graph.given, *graph.einsums):
-        known[e.output.name] = _written_out(graph, e, extents, numbers, known)
+        if e not in runs:
+            known[e.output.name] = _written_out(graph, e, extents, numbers, known)
+        elif e.output.name not in known:
+            for step in range(extents[runs[e].index]):
+                for each in runs[e].einsums:
+                    here = _written_out(graph, each, extents, numbers, known, {runs[e].index: step})
+                    known.setdefault(each.output.name, {}).update(here)
         if e.output.name == name and e in graph.einsums:
             break
     return known[name]
@@ -105,13 +126,19 @@ def _written_out(
     extents: Mapping[str, int],
     numbers: Mapping[sp.Symbol, int],
     known: Mapping[str, Mapping[Position, sp.Expr]],
+    only: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[Position, sp.Expr]:
-    """Every element of what one Einsum defines."""
+    """Every element of what one Einsum defines, or those that stand at *only*."""
 
     def read(tensor: Tensor, at: Mapping[str, int]) -> sp.Expr:
+        at = {**at, **{old: at[new] for old, new in einsum.renamed.items()}}
+        if einsum.previous is not None:
+            at = {**at, einsum.previous: at[einsum.previous] - 1}
+            if at[einsum.previous] < 0:
+                return sp.Integer(0)
         if tensor.name in known:
             return known[tensor.name][tuple(at[i.name] for i in tensor.indices)]
-        return entry(tensor, {name: sp.Integer(n) for name, n in at.items()})
+        return entry(tensor, {name: sp.Integer(n) for name, n in at.items()}, extents)
 
     def kept(at: Mapping[str, int]) -> bool:
         return einsum.domain is None or _sees(einsum.domain, at, numbers)
@@ -137,6 +164,8 @@ def _written_out(
     outer, inner = einsum.output.indices, einsum.reduced
     for position in _positions(outer, extents):
         at = dict(zip((i.name for i in outer), position, strict=True))
+        if any(at[index] != step for index, step in only.items()):
+            continue
         if einsum.reduce is None:
             found[position] = point(at) if kept(at) else sp.Integer(0)
             continue
@@ -225,6 +254,9 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     here = {**places, **{i.name: _fresh(i, taken) for i in einsum.reduced}}
 
     def read(tensor: Tensor, at: Places) -> sp.Expr:
+        at = {**at, **{old: at[new] for old, new in einsum.renamed.items()}}
+        if einsum.previous is not None:  # a recurrence is written as one: what it was a step before
+            return sp.Piecewise((entry(tensor, _one_behind(at, einsum.previous)), at[einsum.previous] > 0), (0, True))
         if tensor.name not in graph.producers or tensor.name in keep:
             return entry(tensor, at)
         return _closed(graph, graph.producers[tensor.name], at, keep, taken)
@@ -249,6 +281,10 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     return _over(einsum.reduce, point, einsum, einsum.reduced, here)
 
 
+def _one_behind(places: Places, index: str) -> Places:
+    return {**places, index: places[index] - 1}
+
+
 def _fresh(index: Index, taken: set[str]) -> sp.Symbol:
     """A variable for an index, primed until its name is free; it is taken from then on."""
     name = index.name
@@ -261,6 +297,11 @@ def _fresh(index: Index, taken: set[str]) -> sp.Symbol:
 def _over(reduce: Reduce, point: sp.Expr, einsum: Einsum, indices: Collection[Index], places: Places) -> sp.Expr:
     """*point* combined over *indices*: over all of their extents, or over each interval of keys that the mask leaves."""
     mask = einsum.domain
+    if mask is not None and mask.column not in {i.name for i in indices} and not _carries_pairs(einsum, mask):
+        column = places[mask.column]
+        seen = (_ends(mask, interval, places[mask.row]) for interval in mask.intervals)
+        seen = sp.Or(*(sp.And(first <= column, column <= last) for first, last in seen))
+        point = sp.Piecewise((point, seen), (0, True))
     plain = [
         sp.Tuple(places[i.name], sp.Integer(0), i.extent - 1) for i in indices if mask is None or i.name != mask.column
     ]
@@ -273,6 +314,11 @@ def _over(reduce: Reduce, point: sp.Expr, einsum: Einsum, indices: Collection[In
             ranges.append(sp.Tuple(COPY, sp.Integer(0), interval.copies - 1))
         terms.append(RANGES[reduce](point, ranges + plain))
     return terms[0] if len(terms) == 1 else TERMS[reduce](terms)
+
+
+def _carries_pairs(einsum: Einsum, mask: Mask) -> bool:
+    """Whether an operand carries both of the mask's indices: then it is 0 outside the mask already."""
+    return any({mask.row, mask.column} <= {i.name for i in t.indices} for t in einsum.inputs)
 
 
 def _ends(mask: Mask, interval: Interval, row: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

@@ -64,10 +64,13 @@ def differentiate(graph: Graph, widths: Mapping[str, sp.Expr] | None = None, con
         each input ``Q`` that is no constant.
 
     Raises:
-        IllFormedError: an operator has no derivative here, or a maximum that does not cancel is in the way.
+        IllFormedError: an operator has no derivative here, a maximum that does not cancel is in the way, or a step waits for
+            the one before it, whose gradient would run the other way.
     """
     forward = _with_named_terms(graph)
     for e in forward.einsums:
+        if e.previous is not None or e.map is Map.VIEW:
+            raise IllFormedError(f"{e}: a recurrence, or a view, has no derivative here")
         if e.reduce is Reduce.MAX and not shift_cancels(forward, e):
             raise IllFormedError(f"{e}: the outputs change with this maximum, and it has no derivative here")
     return _Tape(forward, widths or {}, constants).played_back()

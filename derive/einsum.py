@@ -21,6 +21,8 @@ class Map(Enum):
     SUB = "sub"
     DIV = "div"
     """A quotient; 0/0 is 0, so that a query that sees no key gets a zero row (FlashAttention's convention)."""
+    VIEW = "view"
+    """Its input under other index names, one for one: ``A_k[k] = view(A[q])``; nothing is computed."""
     NEG = "neg"
     EXP = "exp"
     LOG = "log"
@@ -44,7 +46,7 @@ class Map(Enum):
         """How many tensors it reads."""
         if self is Map.POSITION:
             return 0
-        unary = (Map.COPY, Map.NEG, Map.EXP, Map.LOG, Map.TANH, Map.SIGMOID, Map.KEEP, Map.SOFTMAX)
+        unary = (Map.COPY, Map.VIEW, Map.NEG, Map.EXP, Map.LOG, Map.TANH, Map.SIGMOID, Map.KEEP, Map.SOFTMAX)
         return 1 if self in unary else 2
 
     @property
@@ -67,10 +69,18 @@ class Reduce(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A loop index and its symbolic extent, e.g. ``q`` in ``0 <= q < N_q``."""
+    """A loop index and its symbolic extent, e.g. ``q`` in ``0 <= q < N_q``.
+
+    Attributes:
+        name: its name.
+        extent: how many values it takes.
+        part_of: the index whose range it cuts into equal parts: ``s`` with part_of ``k`` says which part, and ``k`` then
+            runs inside one. A tensor that has both side by side, ``K[s, k, d]``, lies in memory as ``K[k, d]`` did.
+    """
 
     name: str
     extent: sp.Expr
+    part_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +102,17 @@ class Tensor:
         """How many elements it has."""
         return sp.Mul(*(i.extent for i in self.indices))
 
+    @property
+    def axes(self) -> tuple[tuple[Index, ...], ...]:
+        """Its axes before any was cut: an index that stands right behind its parts makes one axis with them."""
+        found: list[tuple[Index, ...]] = []
+        for index in self.indices:
+            if found and found[-1][-1].part_of == index.name:
+                found[-1] = (*found[-1], index)
+            else:
+                found.append((index,))
+        return tuple(found)
+
     def __str__(self) -> str:
         return f"{self.name}[{', '.join(i.name for i in self.indices)}]" if self.indices else self.name
 
@@ -108,10 +129,13 @@ class Einsum:
         domain: the points it runs over, where not all of them.
         rescale: for a sum of ``exp(x - m)`` terms, the maximum ``m``: whenever the running maximum rises, the partial
             sum is multiplied by ``exp(m_old - m_new)``, so it never has to wait for the final ``m``.
+        previous: for a copy, the index along which it stands one step behind: ``H[n] = J[n - 1]`` and ``H[0] = 0``. What
+            it reads may be defined after it, in terms of it: that is a recurrence, and H its state before step n.
 
     Raises:
-        IllFormedError: an output index is bound by no input, the arity is wrong, an index is reduced with no operator,
-            only a sum could be rescaled, or the mask speaks of an index that it does not run over.
+        IllFormedError: an output index is bound neither by an input nor by the domain, the arity is wrong, an index is
+            reduced with no operator, only a sum could be rescaled, the mask speaks of an index that it does not run over, a
+            view changes extents, or what stands one step behind is no copy along an index of its own.
     """
 
     output: Tensor
@@ -120,18 +144,24 @@ class Einsum:
     reduce: Reduce | None = None
     domain: Mask | None = None
     rescale: str | None = None
+    previous: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.inputs) != self.map.arity:
             raise IllFormedError(f"{self}: {self.map.value} reads {self.map.arity} tensors, not {len(self.inputs)}")
+        if self.map is Map.VIEW:
+            self._check_view()
+        if self.previous is not None:
+            self._check_previous()
         bound = {i for t in self.inputs for i in t.indices}
-        free = self.map.is_generated or (self.map is Map.COPY and self.reduce is None)
+        over = () if self.domain is None else (self.domain.row, self.domain.column)
+        free = self.map.is_generated or (self.map in (Map.COPY, Map.VIEW) and self.reduce is None)
         if self.map.is_generated and bound:
             raise IllFormedError(f"{self}: {self.map.value} reads scalars only; it has no use for a tensor")
         if self.map is Map.POSITION and len(self.output.indices) != 1:
             raise IllFormedError(f"{self}: a position is along one index, and {self.output} has another number of them")
         for index in self.output.indices:
-            if index not in bound and not free:
+            if index not in bound and index.name not in over and not free:
                 raise IllFormedError(
                     f"{self}: index {index.name} of the output is bound by no input; read it somewhere"
                 )
@@ -150,6 +180,30 @@ class Einsum:
         if self.rescale is not None and self.reduce is not Reduce.SUM:
             raise IllFormedError(f"{self}: only a sum can be rescaled by a running maximum")
 
+    def _check_view(self) -> None:
+        (read,) = self.inputs
+        plain = self.reduce is None and self.domain is None
+        if not plain or [i.extent for i in read.indices] != [i.extent for i in self.output.indices]:
+            raise IllFormedError(f"{self}: a view renames indices one for one, each to one of the same extent")
+
+    def _check_previous(self) -> None:
+        (read, *others) = self.inputs
+        plain = self.map is Map.COPY and self.reduce is None and self.domain is None and not others
+        if not plain or read.indices != self.output.indices or read.name == self.output.name:
+            raise IllFormedError(
+                f"{self}: what stands one step behind is a plain copy of another tensor, index for index"
+            )
+        if self.previous not in {i.name for i in read.indices}:
+            raise IllFormedError(f"{self}: {read} has no index {self.previous} to stand one step behind along")
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """For a view, what each index of its input that changes its name is called in its result."""
+        if self.map is not Map.VIEW:
+            return {}
+        pairs = zip(self.inputs[0].indices, self.output.indices, strict=True)
+        return {old.name: new.name for old, new in pairs if old.name != new.name}
+
     @property
     def space(self) -> tuple[Index, ...]:
         """The iteration space: the output's indices, then the reduced ones."""
@@ -158,6 +212,8 @@ class Einsum:
     @property
     def reduced(self) -> tuple[Index, ...]:
         """Indices of the iteration space that the output does not carry, in order of first use."""
+        if self.map is Map.VIEW:
+            return ()
         seen = dict.fromkeys(i for t in self.inputs for i in t.indices if i not in self.output.indices)
         return tuple(seen)
 
@@ -174,6 +230,8 @@ class Einsum:
         expression = f"{self.map.value}({', '.join(map(str, self.inputs))})"
         if self.map is Map.COPY:
             expression = str(self.inputs[0])
+        if self.previous is not None:
+            expression = f"previous_{{{self.previous}}} {expression}"
         if self.reduce is not None:
             reduced = ", ".join(i.name for i in self.reduced)
             expression = f"{self.reduce.value}_{{{reduced}}} {expression}"

@@ -3,7 +3,7 @@
 One table gives each ``Map`` its meaning, one each ``Reduce``. Points outside an Einsum's domain are not computed: an
 elementwise result is 0 there, a sum and a maximum skip them. A sum of nothing is 0, a maximum of nothing is -inf, -inf
 less anything is -inf and 0/0 is 0, so a query that sees no key gets a row of zeros. A sum that is rescaled by a running
-maximum has the value of the plain sum.
+maximum has the value of the plain sum. A recurrence runs step by step, its states zero before the first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sympy as sp
 
 from derive.einsum import Einsum, Map, Reduce, Tensor
 from derive.errors import DomainError, UnboundError
-from derive.graph import Graph
+from derive.graph import Graph, Recurrence
 from derive.mask import Mask
 from derive.steps import Steps
 from derive.symbols import COPY, ROW
@@ -71,6 +71,7 @@ def _logarithm(_: Kept, a: Array) -> Array:
 
 MAPS: dict[Map, Callable[..., Array]] = {
     Map.COPY: lambda _, a: a,
+    Map.VIEW: lambda _, a: a,
     Map.MUL: lambda _, a, b: a * b,
     Map.ADD: lambda _, a, b: a + b,
     Map.SUB: _difference,
@@ -104,6 +105,8 @@ def compute(einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], kept
         operands: what it reads; an axis that the result lacks is reduced.
         kept: the points that are computed; ``None`` for all.
     """
+    if renamed := einsum.renamed:
+        operands = [Block(tuple(renamed.get(axis, axis) for axis in block.axes), block.values) for block in operands]
     reduced = dict.fromkeys(axis for block in operands for axis in block.axes if axis not in axes)
     space = (*axes, *reduced)
     aligned = [block.over(space) for block in operands]
@@ -140,8 +143,8 @@ def evaluate(
 
     Args:
         graph: what to compute.
-        inputs: an array for each of ``graph.sources``, axes in the order of its indices; what an earlier program has
-            saved is computed as that program did, unless it is given too.
+        inputs: an array for each of ``graph.sources``, axes in the order of its indices, an index and its parts on one axis
+            or on two; what an earlier program has saved is computed as that program did, unless it is given too.
         scalars: the kernels' arguments, e.g. ``{"c": 0.125}``.
         values: the value of symbols that the inputs' shapes do not give away.
 
@@ -153,14 +156,71 @@ def evaluate(
     extents = _shapes(graph, known)
     symbols = dict(values or {})
     symbols |= {i.extent.name: extents[n] for n, i in graph.indices.items() if i.extent.is_Symbol and n in extents}
+
+    def kept_by(e: Einsum) -> Block | None:
+        return None if e.domain is None else Block((e.domain.row, e.domain.column), kept_pairs(e.domain, symbols))
+
+    def shape(e: Einsum) -> list[int]:
+        return [extents[i.name] if i.name in extents else whole(i.extent, symbols) for i in e.output.indices]
+
+    runs = {run.einsums[0]: run for run in graph.recurrences}
+    inside = {e for run in graph.recurrences for e in run.einsums}
     for e in graph.einsums:
-        operands = [Block(axes_of(t), known[t.name]) for t in e.inputs]
-        kept = None if e.domain is None else Block((e.domain.row, e.domain.column), kept_pairs(e.domain, symbols))
-        shape = [extents[i.name] if i.name in extents else whole(i.extent, symbols) for i in e.output.indices]
-        if e.map.is_generated:
-            operands = [Block(axes_of(e.output), generated(e, shape, known))]
-        known[e.output.name] = np.broadcast_to(compute(e, axes_of(e.output), operands, kept), shape).copy()
+        if e in runs:
+            run = runs[e]
+            read = {t: Block(axes_of(t), known[t.name]) for x in run.einsums for t in x.inputs if t.name in known}
+            shapes = {x.output.name: shape(x) for x in run.einsums}
+            kept = {x.output.name: kept_by(x) for x in run.einsums}
+            known |= stepped(run, axes_of, read, shapes, kept, {})
+        elif e not in inside:
+            operands = [Block(axes_of(t), known[t.name]) for t in e.inputs]
+            if e.map.is_generated:
+                operands = [Block(axes_of(e.output), generated(e, shape(e), known))]
+            result = compute(e, axes_of(e.output), operands, kept_by(e))
+            known[e.output.name] = np.broadcast_to(result, shape(e)).copy()
     return {e.output.name: known[e.output.name] for e in graph.einsums}
+
+
+def stepped(
+    run: Recurrence,
+    axes: Callable[[Tensor], tuple[str, ...]],
+    operands: Mapping[Tensor, Block],
+    shapes: Mapping[str, Sequence[int]],
+    kept: Mapping[str, Block | None],
+    states: dict[str, Array],
+) -> dict[str, Array]:
+    """The values of what a recurrence defines, or of a part of it, step by step.
+
+    Args:
+        run: its Einsums.
+        axes: the axes of a tensor.
+        operands: what they read and do not define.
+        shapes: the shape of each result.
+        kept: the points that each computes; ``None`` for all.
+        states: by what stands one step behind, its value at the first step, zero where it has none; replaced by its value at
+            the step after the last.
+    """
+    found = {e.output.name: np.zeros(shapes[e.output.name]) for e in run.einsums}
+    blocks = {**operands, **{e.output: Block(axes(e.output), found[e.output.name]) for e in run.einsums}}
+
+    def at(block: Block, step: int) -> Block:
+        part = slice(step, step + 1)
+        return Block(block.axes, block.values[tuple(part if a == run.index else slice(None) for a in block.axes)])
+
+    first, *_ = run.einsums
+    steps = shapes[first.output.name][axes(first.output).index(run.index)]
+    for step in range(steps):
+        for e in run.einsums:
+            target = at(blocks[e.output], step).values
+            if e.previous is not None:
+                target[...] = states.get(e.output.name, 0.0)
+            else:
+                read = [at(blocks[t], step) for t in e.inputs]
+                target[...] = compute(e, axes(e.output), read, kept[e.output.name])
+        for e in run.einsums:
+            if e.previous is not None:
+                states[e.output.name] = at(blocks[e.inputs[0]], step).values.copy()
+    return found
 
 
 def arguments(
@@ -178,7 +238,14 @@ def arguments(
     for name, tensor in read.items():
         if name not in given:
             raise UnboundError(f"{tensor} has no value; the values given are {sorted(given)}")
-    return {name: given[name] for name in read}
+    return {name: _in_parts(tensor, given[name], values or {}) for name, tensor in read.items()}
+
+
+def _in_parts(tensor: Tensor, array: Array, values: Values) -> Array:
+    """*array* with an axis for each index, where it has one for an index and its parts together."""
+    if array.ndim == len(tensor.indices) or array.ndim != len(tensor.axes):
+        return array
+    return array.reshape([whole(i.extent, values) for i in tensor.indices])
 
 
 def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:

@@ -9,6 +9,8 @@ Each CTA has a fast memory of its own. In it
 * whatever else reads a partial sum reads what there is *so far*. Where that is not yet the final value, as in a kernel
   that tiles an index it needs two passes over, the result is wrong, as it would be on a machine;
 * a partial sum that itself waits for another one (over an inner loop) goes on when that one is complete;
+* the state of a recurrence is kept from trip to trip of the loop it runs along; the first trip finds zeros, and a new state
+  stands when the last iteration of a trip is done;
 * a result is stored at the last iteration that needs its tile. A tile that no iteration visits is made of empty sums;
   if the mask itself empties the tile, nothing writes it and it stays NaN.
 
@@ -26,7 +28,20 @@ import numpy as np
 
 from derive.einsum import Einsum, Index, Reduce, Tensor
 from derive.errors import IllFormedError
-from derive.evaluate import Array, Block, Values, arguments, axes_of, compute, generated, kept_pairs, sizes, whole
+from derive.evaluate import (
+    Array,
+    Block,
+    Values,
+    arguments,
+    axes_of,
+    compute,
+    generated,
+    kept_pairs,
+    sizes,
+    stepped,
+    whole,
+)
+from derive.graph import Recurrence
 from derive.mask import Mask
 from derive.schedule import Kernel, Loop, Schedule
 
@@ -87,6 +102,10 @@ class _Launch:
         sequential = {i for loop in kernel.sequential for i in loop.indices}
         self.partial = [name for name, e in self.nodes.items() if sequential & set(e.reduced)]
         self.reads = self._ancestors()
+        runs = [run for run in schedule.graph.recurrences if run.einsums[0].output.name in self.nodes]
+        self.steps = {i.name: n for n, loop in enumerate(kernel.loops) for i in loop.indices}
+        self.runs = [run for run in runs if run.index in self.steps]
+        self.stepped = {e.output.name: run for run in runs for e in run.einsums}
 
     def run(self) -> dict[str, Array]:
         """Run every CTA; the outputs."""
@@ -189,11 +208,13 @@ class _Cta:
         self.held: dict[str, tuple[Coordinates, _Partial]] = {}
         self.spilled: dict[tuple[str, Coordinates], _Partial] = {}
         self.made: dict[str, Array] = {}
+        self.states: dict[tuple[str, Coordinates], Array] = {}
 
     def run(self) -> None:
         """Every iteration in order, then the tiles that none has visited."""
         turns = {name: self._turns(name) for name in self.launch.partial}
         last = {t.name: {self._tile_of(t, at): at for at in self.iterations} for t in self.launch.outputs}
+        done = [set({self._steps_of(run, at): at for at in self.iterations}.values()) for run in self.launch.runs]
         for at in self.iterations:
             self.made.clear()
             for name in self.launch.partial:
@@ -202,6 +223,9 @@ class _Cta:
             for t in self.launch.outputs:
                 if last[t.name][self._tile_of(t, at)] == at:
                     self._store(t, at)
+            for run, ends in zip(self.launch.runs, done, strict=True):
+                if at in ends:
+                    self._step(run, at, keep=True)
         for t in self.launch.outputs:
             for at in {
                 self._tile_of(t, at): at for at in self.nest if self._tile_of(t, at) not in last[t.name]
@@ -209,6 +233,33 @@ class _Cta:
                 self.made.clear()
                 if self.launch.skips is None or not set(self.launch.skips.axes) <= set(self.launch.axes(t)):
                     self._store(t, at)
+
+    def _steps_of(self, run: Recurrence, at: Coordinates) -> tuple[Coordinates, ...]:
+        """Which loops an iteration stands in of those that a recurrence runs over: its own, those that its results carry."""
+        outside = at[: self.launch.steps[run.index] + 1]
+        return (outside, *(self._tile_of_state(e, at) for e in run.einsums if e.previous is not None))
+
+    def _step(self, run: Recurrence, at: Coordinates, *, keep: bool = False) -> None:
+        """All that a recurrence makes in one trip; *keep* its state for the next one."""
+        names = {e.output.name for e in run.einsums}
+        if names & set(self.launch.partial):
+            raise IllFormedError(f"the recurrence along {run.index} sums over an index that a loop cuts; run it whole")
+        read = {t: self._value(t, at) for e in run.einsums for t in e.inputs if t.name not in names}
+        shapes = {e.output.name: self.launch.shape(e.output, at) for e in run.einsums}
+        kept = {
+            e.output.name: None if e.domain is None else self.launch.tile(self.launch.kept[e.domain], at)
+            for e in run.einsums
+        }
+        behind = {e.output.name: (e.output.name, self._tile_of_state(e, at)) for e in run.einsums if e.previous}
+        starts = run.index not in self.launch.steps or at[self.launch.steps[run.index]] == 0
+        before = {} if starts else {name: self.states[key] for name, key in behind.items() if key in self.states}
+        self.made |= stepped(run, self.launch.axes, read, shapes, kept, before)
+        if keep:
+            self.states |= {behind[name]: state for name, state in before.items()}
+
+    def _tile_of_state(self, einsum: Einsum, at: Coordinates) -> Coordinates:
+        indices = [i for i in einsum.output.indices if i.name != einsum.previous]
+        return tuple(at[n] for n in self.launch.loops_of(indices))
 
     def _tile_of(self, tensor: Tensor, at: Coordinates) -> Coordinates:
         return tuple(at[n] for n in self.launch.loops_of(tensor.indices))
@@ -239,10 +290,12 @@ class _Cta:
         """The tile of a tensor that an iteration sees, as far as it is known."""
         name = tensor.name
         if name not in self.launch.nodes:
-            return self.launch.tile(self.launch.memory[name], at)
+            return self.launch.tile(Block(self.launch.axes(tensor), self.launch.memory[name].values), at)
         if name in self.launch.partial:
             return Block(self.launch.axes(tensor), self._partial(tensor, at).values)
-        if name not in self.made:
+        if name not in self.made and name in self.launch.stepped:
+            self._step(self.launch.stepped[name], at)
+        elif name not in self.made:
             self.made[name] = self._computed(self.launch.nodes[name], at)
         return Block(self.launch.axes(tensor), self.made[name])
 

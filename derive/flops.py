@@ -46,6 +46,7 @@ class Convention(Enum):
 
 _MAP_OPERATIONS: dict[Map, dict[Pipe, int]] = {
     Map.COPY: {},
+    Map.VIEW: {},
     Map.MUL: {Pipe.VECTOR: 1},
     Map.ADD: {Pipe.VECTOR: 1},
     Map.SUB: {Pipe.VECTOR: 1},
@@ -127,6 +128,11 @@ def executed(schedule: Schedule) -> dict[Pipe, Cost]:
         for e in schedule.nodes(k)
         if not (is_accumulated(schedule.graph, e) and all(t.name in k.einsums for t in e.inputs))
     )
+
+
+def kernel_executed(schedule: Schedule, kernel: Kernel) -> dict[Pipe, Cost]:
+    """The same for one kernel."""
+    return _total((e, _run_points(schedule, kernel, e)) for e in schedule.nodes(kernel))
 
 
 def rescaling(schedule: Schedule) -> dict[Pipe, Cost]:

@@ -62,9 +62,14 @@ def tiled_kernels(schedule: Schedule) -> tuple[Kernel, ...]:
     return tuple(k for k in schedule.kernels if any(loop.tile.free_symbols or loop.tile > 1 for loop in k.loops))
 
 
+def nested_kernels(schedule: Schedule) -> tuple[Kernel, ...]:
+    """Kernels with a loop nest of their own, tiles to choose or not: what a CTA of theirs holds follows from it."""
+    return tuple(k for k in schedule.kernels if k.loops)
+
+
 def footprint(schedule: Schedule) -> Cost | None:
-    """Shared-memory bytes of the largest CTA; ``None`` when no kernel is tiled."""
-    found = [kernel_footprint_bytes(schedule, k, Place.SHARED).amount for k in tiled_kernels(schedule)]
+    """Shared-memory bytes of the largest CTA; ``None`` when no kernel has a loop nest of its own."""
+    found = [kernel_footprint_bytes(schedule, k, Place.SHARED).amount for k in nested_kernels(schedule)]
     return Cost(reduce(most, found), Unit.BYTE) if found else None
 
 
@@ -97,9 +102,10 @@ def memory_peak(schedule: Schedule) -> Cost:
 def spilled(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
     """Partial sums of *kernel* that need room in memory: a loop that carries them stands inside one they are summed over.
 
-    One that is finished in place, as U_O is by O, has the room of its result, where that is as wide.
+    One that is finished in place, as U_O is by O, has the room of its result, where that is as wide. A state that leaves the
+    SM between two steps of a recurrence needs room too: that of one step.
     """
-    found = []
+    found = list(schedule.moving_states_of(kernel))
     for tensor in schedule.internals_of(kernel):
         reduced = schedule.graph.producers[tensor.name].reduced
         loops = kernel.sequential

@@ -16,6 +16,25 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """Einsums that run step by step.
+
+    Attributes:
+        index: the index they run along, in order.
+        einsums: from the state before a step to the state after it.
+    """
+
+    index: str
+    einsums: tuple[Einsum, ...]
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    """Whether two readings of a tensor differ in the names of indices alone."""
+    extents = ([i.extent for i in t.indices] for t in (one, other))
+    return one.width == other.width and next(extents) == next(extents)
+
+
 @dataclass(frozen=True)
 class Graph:
     """Einsums in an order in which each reads only what was defined before it, or an input.
@@ -27,9 +46,10 @@ class Graph:
             inputs mean that it saved; a name defined in both has one value, here computed again.
 
     Raises:
-        IllFormedError: a tensor is defined twice, read before it is defined, read under other indices or with another
-            width than it was defined with, an output is never defined, a sum is rescaled by what is no maximum, or
-            the earlier program would need what is computed only here.
+        IllFormedError: a tensor is defined twice, read before it is defined (unless one step behind), read under other
+            indices or with another width than it was defined with, an output is never defined, a sum is rescaled by what is
+            no maximum, an Einsum inside a recurrence does not carry its index, or the earlier program would need what is
+            computed only here. An input may be read under several lists of indices of the same extents.
     """
 
     einsums: tuple[Einsum, ...]
@@ -52,9 +72,14 @@ class Graph:
                         raise IllFormedError(f"{e}: {t} is read, but an earlier program left {earlier.tensors[t.name]}")
         defined: set[str] = set()
         maxima: set[str] = set()
+        made = {e.output.name for e in (*self.given, *self.einsums)}
+        awaited = {e.inputs[0].name for e in self.einsums if e.previous is not None}
         for einsum in self.einsums:
             for tensor in einsum.inputs:
-                if known.setdefault(tensor.name, tensor) != tensor:
+                first = known.setdefault(tensor.name, tensor)
+                if einsum.previous is None:
+                    awaited.discard(tensor.name)
+                if first != tensor and (tensor.name in made or not _alike(first, tensor)):
                     raise IllFormedError(
                         f"{einsum}: {tensor} is read, but it is {known[tensor.name]} elsewhere; "
                         "a tensor has one list of indices and one width"
@@ -62,7 +87,7 @@ class Graph:
             name = einsum.output.name
             if name in defined:
                 raise IllFormedError(f"{einsum}: {name} is defined twice; give the second one another name")
-            if name in known:
+            if name in known and (name not in awaited or known[name] != einsum.output):
                 raise IllFormedError(f"{einsum}: {name} is read before it is defined; move its definition up")
             if einsum.rescale is not None and einsum.rescale not in maxima:
                 raise IllFormedError(f"{einsum}: {einsum.rescale} is no running maximum that is defined before it")
@@ -73,6 +98,41 @@ class Graph:
         for name in self.outputs:
             if name not in defined:
                 raise IllFormedError(f"the output {name} is defined by no Einsum; the graph defines {sorted(defined)}")
+
+        self.recurrences  # noqa: B018  (checked when the graph is built)
+
+    @cached_property
+    def recurrences(self) -> tuple[Recurrence, ...]:
+        """The Einsums that must run step by step, each run from a state to what it becomes, all that stands between included.
+
+        Raises:
+            IllFormedError: one of them does not carry the index of the recurrence, or two recurrences over different indices
+                overlap.
+        """
+        found: list[tuple[str, int, int]] = []
+        position = {e.output.name: n for n, e in enumerate(self.einsums)}
+        for first, e in enumerate(self.einsums):
+            if e.previous is None:
+                continue
+            index, last = e.previous, max(first, position.get(e.inputs[0].name, first))
+            if found and first <= found[-1][2]:
+                other, start, end = found.pop()
+                if other != index:
+                    raise IllFormedError(
+                        f"{e}: it runs along {index} inside a recurrence along {other}; take them apart"
+                    )
+                first, last = start, max(last, end)
+            found.append((index, first, last))
+        runs = []
+        for index, first, last in found:
+            run = self.einsums[first : last + 1]
+            for e in run:
+                if index not in {i.name for i in e.output.indices} or e.map.is_generated:
+                    raise IllFormedError(
+                        f"{e}: it stands inside a recurrence along {index} and needs no step of it, or all; move it out"
+                    )
+            runs.append(Recurrence(index, run))
+        return tuple(runs)
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:

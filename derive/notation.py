@@ -7,6 +7,9 @@
 Operators: ``A * B``, ``A + B``, ``A - B``, ``A / B``, ``exp(A)``, ``log(A)``, ``neg(A)``, ``tanh(A)``, ``sigmoid(A)``,
 ``softmax(A)``, a plain ``A`` (copy), each after an optional ``sum[...]`` or ``max[...]``; and ``position()`` and ``keep(p)``,
 which generate what they leave. A name without brackets is a scalar argument.
+
+``H[n] = previous[n] J[n]`` is J one step behind, zero at the first; J may be defined further down, in terms of H: a
+recurrence. ``A_k[k] = view(A[q])`` is A under another index name.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ from derive.graph import Graph
 from derive.mask import Mask
 
 _TENSOR = r"([A-Za-z]\w*)(?:\[([\w,\s]*)\])?"
-_LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max)\[([\w,\s]+)\]\s*)?(.+)$")
+_LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max|previous)\[([\w,\s]+)\]\s*)?(.+)$")
 _BINARY = re.compile(rf"^{_TENSOR}\s*([*+\-/])\s*{_TENSOR}$")
-_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|keep|softmax)\({_TENSOR}\)$")
+_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|keep|softmax|view)\({_TENSOR}\)$")
 _COPY = re.compile(rf"^{_TENSOR}$")
 _OPERATORS = {"*": Map.MUL, "+": Map.ADD, "-": Map.SUB, "/": Map.DIV}
 
@@ -73,9 +76,12 @@ def cascade(
         output = tensor(name, indices)
         read = tuple(tensor(*t) for t in inputs)
         names = {i.name for t in (output, *read) for i in t.indices}
-        masked = mask is not None and {mask.row, mask.column} <= names
-        einsum = Einsum(output, read, operator, Reduce(reduce) if reduce else None, mask if masked else None)
+        masked = mask is not None and {mask.row, mask.column} <= names and operator is not Map.VIEW
         written = {n.strip() for n in (reduced or "").split(",") if n.strip()}
+        if reduce == "previous":
+            einsums.append(Einsum(output, read, operator, previous=", ".join(sorted(written))))
+            continue
+        einsum = Einsum(output, read, operator, Reduce(reduce) if reduce else None, mask if masked else None)
         if written != {i.name for i in einsum.reduced}:
             raise IllFormedError(f"{line!r} reduces {sorted(i.name for i in einsum.reduced)}, not {sorted(written)}")
         einsums.append(einsum)
@@ -94,5 +100,5 @@ def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]
         return Map.COPY, [(found[1], found[2])]
     raise IllFormedError(
         f"{line!r}: {text!r} is none of A * B, A + B, A - B, A / B, exp(A), log(A), neg(A), tanh(A), sigmoid(A), "
-        "softmax(A), position(), keep(p), A"
+        "softmax(A), position(), keep(p), view(A), A"
     )

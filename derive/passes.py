@@ -1,8 +1,9 @@
 """How many times a cascade must run over an index, computed from the graph alone.
 
-A reduction over k is complete only after a whole run over k. An Einsum that carries k and reads the result must wait for
-the next run. One exception: where the reading only shifts ``exp(x - m)`` and every sum below it is rescaled by the running
-m, the running value is enough.
+A reduction over k is complete only after a whole run over k, and so is a view of what carries k under another name. An
+Einsum that carries k and reads either, directly or through what does not carry k, must wait for the next run. What stands
+one step behind along k waits for nothing: its recurrence runs in order. One exception: where the reading only shifts
+``exp(x - m)`` and every sum below it is rescaled by the running m, the running value is enough.
 
 Source: Nayak et al. 2024, FuseMax, arXiv:2406.10491, section 3 (passes of a cascade; table I: 3, 2 and 1).
 """
@@ -27,17 +28,20 @@ def passes(graph: Graph, index: str) -> int:
 def pass_of(graph: Graph, index: str) -> dict[str, int]:
     """For each tensor, the run over *index* in which it is made (0: before the first)."""
     made: dict[str, int] = {}
+    complete_only_after: set[str] = set()
     for einsum in graph.einsums:
         carries = any(i.name == index for i in einsum.space)
         earliest = 1 if carries else 0
         for tensor in einsum.inputs:
             ready = made.get(tensor.name, 0)
-            producer = graph.producers.get(tensor.name)
-            complete_only_after = producer is not None and any(i.name == index for i in producer.reduced)
-            if carries and complete_only_after and not reads_running_value(graph, einsum, tensor.name, index):
+            waits = tensor.name in complete_only_after
+            if carries and waits and not reads_running_value(graph, einsum, tensor.name, index):
                 ready += 1
             earliest = max(earliest, ready)
         made[einsum.output.name] = earliest
+        late = not carries and any(t.name in complete_only_after for t in einsum.inputs)
+        if late or index in einsum.renamed or any(i.name == index for i in einsum.reduced):
+            complete_only_after.add(einsum.output.name)
     return made
 
 

@@ -29,6 +29,7 @@ from typing import NamedTuple
 from derive.einsum import Einsum, Tensor
 from derive.evaluate import intervals, sizes, whole
 from derive.mask import Mask
+from derive.replay_state import state_moves
 from derive.schedule import Kernel, Loop, Schedule
 
 Values = Mapping[str, int | Fraction]
@@ -165,6 +166,7 @@ class Nest:
         self.in_memory = {s.operand.name for s in self._sums if s.reads_first}
         summed = {s.operand.name for s in self._sums}
         self._outputs = [self._operand(t) for t in outputs if t.name not in summed]
+        self._states = [(self._operand(t), kernel.loops.index(loop)) for t, loop in schedule.states_of(kernel)]
 
     def _operand(self, tensor: Tensor) -> Operand:
         return Operand(tensor, self.loops, self._extents)
@@ -225,6 +227,10 @@ class Nest:
                 steps[first].append(Access(operand.name, tile, operand.elements(tile), True))
         for partial in self._sums:
             self._move_partial_sum(partial, cta, iterations, steps)
+        for operand, n in self._states:
+            how = operand.tile_at, n, self.loops[n].trips, self.kernel.in_memory
+            for at, tile, is_read in state_moves(iterations, *how):
+                steps[at].append(Access(operand.name, tile, operand.elements(tile), is_read))
         for operand in self._outputs:
             leaves = {tile: last for tile, _, last in operand.visits(iterations)}
             for tile in self._tiles_of(operand, cta):
@@ -281,8 +287,7 @@ class Nest:
 
     def _tiles_run(self, relevant: tuple[int, ...]) -> int:
         """How many tiles the iterations that are run fall into, cut by the loops *relevant* alone."""
-        tile_at = _picked(relevant)
-        return len({tile for cta in self.ctas() for tile in map(tile_at, self.iterations(cta))})
+        return len({tile for cta in self.ctas() for tile in map(_picked(relevant), self.iterations(cta))})
 
 
 def is_partial_sum(kernel: Kernel, einsum: Einsum) -> bool:
@@ -336,8 +341,7 @@ def walk(schedule: Schedule, values: Values) -> Walk:
             held: dict[str, int] = {}
             for step in nest.steps(cta):
                 for name, _, elements, is_read in step:
-                    counted = read if is_read else written
-                    counted[name] += elements
+                    (read if is_read else written)[name] += elements
                     if name in inputs:
                         held[name] = elements
                 peak = max(peak, sum(held.values()))

@@ -1,8 +1,8 @@
 r"""Elements that cross HBM once the cache between HBM and the SMs is modelled.
 
 Three kinds of re-reading are served by a cache: tiles that several CTAs read (``derive.sharing``), tiles that one CTA comes
-back to (FlashAttention-1's Q and partial O), and what an earlier kernel has just written (naive attention's scores, when
-they are small). Each becomes a hit while what is live together fits.
+back to (FlashAttention-1's Q and partial O, a recurrence's state), and what an earlier kernel has just written (naive
+attention's scores, when they are small). Each becomes a hit while what is live together fits.
 
 Assumptions: LRU replacement; the CTAs of a wave start and stop together; tensors read or written once stream past and do
 not displace others; written lines go back to HBM once. ``derive.lru`` replays exactly this, knowing none of these formulas.
@@ -39,6 +39,8 @@ def kernel_dram(schedule: Schedule, kernel: Kernel) -> Moves:
         return seen
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
     moves = dict(seen.by_tensor)
+    made = {t.name for t in schedule.outputs_of(kernel)}
+    states = {t.name: t for t in schedule.moving_states_of(kernel) if t.name not in made}
     groups = sharings(schedule, kernel)
     live = own_working_set(schedule, kernel) + sp.Add(*(s.live_bytes for s in groups))
     for tensor in schedule.tensors_of(kernel):
@@ -48,6 +50,13 @@ def kernel_dram(schedule: Schedule, kernel: Kernel) -> Moves:
         shared = next((s for s in groups if tensor in s.tensors), None)
         if shared is not None:
             moves[tensor.name] = Move(_shared_reads(shared, kernel, tensor, met, move.read), move.write)
+        elif tensor.name in states:
+            fits = at_most(live, C_L2)
+            in_cache = _where_any(
+                move.read, states[tensor.name].size
+            )  # what it is at first comes from memory, its end goes back
+            first = in_cache if kernel.in_memory else sp.Integer(0)
+            moves[tensor.name] = Move(_where(fits, first, move.read), _where(fits, in_cache, move.write))
         elif tensor in revisited(schedule, kernel):
             fits = at_most(live, C_L2)
             once = _once(schedule, kernel, tensor, met, move)

@@ -74,7 +74,7 @@ class Kernel:
         loops: its loop nest, grid loops first.
         skips_masked: tiles that the mask empties are never loaded.
         in_memory: partial sums live in memory throughout, as in FlashAttention-1's Algorithm 1: read and written at
-            every visit, the first included.
+            every visit, the first included; so do the states of a recurrence, read and written at every trip of its loop.
         residency: what the cache keeps, where that is modelled.
     """
 
@@ -134,7 +134,8 @@ class Schedule:
 
     Raises:
         IllFormedError: an Einsum is in no kernel or in two, a kernel reads what only a later one writes, a grid loop runs
-            over what some Einsum does not carry, or a loop flattens indices of which some tensor carries only some.
+            over what some Einsum does not carry, a loop flattens indices of which some tensor carries only some, the steps of
+            a recurrence are spread over kernels, CTAs or heads, or a loop cuts what is read under another name.
     """
 
     graph: Graph
@@ -147,9 +148,12 @@ class Schedule:
             raise IllFormedError(f"kernels compute {placed}, the graph needs each of {wanted} exactly once")
         done: set[str] = {t.name for t in self.graph.inputs}
         for kernel in self.kernels:
+            self._check_recurrences(kernel)
+            self._check_names(kernel)
             for name in kernel.einsums:
+                behind = self.graph.producers[name].previous is not None
                 for tensor in self.graph.producers[name].inputs:
-                    if tensor.indices and tensor.name not in done:
+                    if tensor.indices and tensor.name not in done and not behind:
                         raise IllFormedError(f"kernel {kernel.name} reads {tensor.name} before it is written")
                 done.add(name)
             for loop in kernel.grid:
@@ -163,6 +167,35 @@ class Schedule:
                     carried = [i in tensor.indices for i in loop.indices]
                     if any(carried) and not all(carried):
                         raise IllFormedError(f"kernel {kernel.name}: {tensor} carries only part of the loop {loop}")
+
+    def _check_recurrences(self, kernel: Kernel) -> None:
+        for run in self.graph.recurrences:
+            inside = [e.output.name in kernel.einsums for e in run.einsums]
+            if any(inside) and not all(inside):
+                raise IllFormedError(
+                    f"kernel {kernel.name}: it runs part of the recurrence along {run.index}; run all of it"
+                )
+            loop = kernel.loop_of(run.index)
+            if any(inside) and loop is not None and (loop.grid or len(loop.indices) > 1):
+                raise IllFormedError(
+                    f"kernel {kernel.name}: its recurrence runs along {run.index} in order, one sequential loop; got {loop}"
+                )
+
+    def _check_names(self, kernel: Kernel) -> None:
+        """No loop may cut what is read under another name: the tile at hand would be another one."""
+        known: dict[str, Tensor] = {}
+        for e in self.nodes(kernel):
+            changed = {*e.renamed, *e.renamed.values()}
+            for t in e.inputs:
+                first = known.setdefault(t.name, t)
+                changed |= {
+                    i.name for pair in zip(first.indices, t.indices, strict=True) if pair[0] != pair[1] for i in pair
+                }
+            for name in sorted(changed):
+                if (loop := kernel.loop_of(name)) is not None:
+                    raise IllFormedError(
+                        f"kernel {kernel.name}: {e} reads a tensor under two names, whole; {loop} would cut it"
+                    )
 
     def is_independent(self, name: str, kernel: Kernel, indices: tuple[Index, ...]) -> bool:
         """Whether CTAs that run over *indices* can each make *name* by themselves.
@@ -185,6 +218,16 @@ class Schedule:
         for e in self.nodes(kernel):
             found |= {t.name: t for t in (*e.inputs, e.output) if t.indices}
         return tuple(found.values())
+
+    def states_of(self, kernel: Kernel) -> tuple[tuple[Tensor, Loop], ...]:
+        """What *kernel* carries from one trip of a recurrence's loop to the next: the state of one step, and that loop."""
+        found = []
+        for e in self.nodes(kernel):
+            loop = kernel.loop_of(e.previous) if e.previous is not None else None
+            if loop is not None:
+                one_step = tuple(i for i in e.output.indices if i.name != e.previous)
+                found.append((replace(e.output, indices=one_step), loop))
+        return tuple(found)
 
     def inputs_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
         """What *kernel* reads from memory: tensors that it does not itself define."""
@@ -209,6 +252,14 @@ class Schedule:
         """The kernel that defines each tensor."""
         return {name: kernel for kernel in self.kernels for name in kernel.einsums}
 
+    def moving_states_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """States of one step that leave the SM: they live in memory, or a loop that cuts them stands inside the steps."""
+        return tuple(
+            state
+            for state, steps in self.states_of(kernel)
+            if kernel.in_memory or any(x.carried_by(state) for x in kernel.loops[kernel.loops.index(steps) + 1 :])
+        )
+
     def replace(self, old: tuple[Kernel, ...], new: Kernel) -> Schedule:
         """The schedule with *new* where the first of *old* stood."""
         first = self.kernels.index(old[0])
@@ -221,5 +272,10 @@ class Schedule:
 
 
 def lift(graph: Graph) -> Schedule:
-    """One kernel an Einsum, untiled: the ``op-by-op`` grain, where every intermediate crosses memory."""
-    return Schedule(graph, tuple(Kernel((e.output.name,)) for e in graph.einsums))
+    """One kernel an Einsum, untiled: the ``op-by-op`` grain, where every intermediate crosses memory.
+
+    A recurrence is one operator: none of its Einsums can finish before another begins.
+    """
+    runs = {e: tuple(x.output.name for x in run.einsums) for run in graph.recurrences for e in run.einsums}
+    names = dict.fromkeys(runs.get(e, (e.output.name,)) for e in graph.einsums)
+    return Schedule(graph, tuple(map(Kernel, names)))

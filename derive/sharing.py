@@ -277,10 +277,11 @@ def split_grid(kernel: Kernel, tensor: Tensor) -> tuple[sp.Expr, sp.Expr, sp.Exp
 
 
 def own_working_set(schedule: Schedule, kernel: Kernel) -> sp.Expr:
-    """Bytes that the CTAs running at once come back to by themselves; 0 when each reads everything once."""
+    """Bytes that the CTAs running at once come back to by themselves, states included; 0 when each reads everything once."""
     if kernel.residency is None:
         return sp.Integer(0)
     ours = [t for t in revisited(schedule, kernel) if t.name in kernel.residency.tensors]
+    ours += [t for t in schedule.moving_states_of(kernel) if t.name in kernel.residency.tensors]
     if not ours:
         return sp.Integer(0)
     a_cta = sp.Add(*(t.size * t.width for t in ours)) / kernel.ctas

@@ -60,16 +60,20 @@ MEANINGS: dict[str, Meaning] = {
     "C_kv": Meaning("", "room for the cache of keys and values", "bytes"),
     "F": Meaning("", "matrix FLOP of one device in a second", "FLOP/s"),
     "B_link": Meaning("", "bytes that a device receives over its links in a second", "B/s"),
+    "n_s": Meaning("splits", "parts that the keys are cut into, each with CTAs of its own"),
     "b": Meaning("", "bytes an element"),
     "b_kv": Meaning("", "bytes an element of K and V"),
     "b_s": Meaning("", "bytes an element of the scores S"),
     "b_p": Meaning("", "bytes an element of the probabilities P"),
     "b_l": Meaning("", "bytes an element of the row statistics m and l"),
     "b_acc": Meaning("", "bytes an element of an accumulator in registers"),
+    "b_part": Meaning("", "bytes an element of the partial results of a split"),
+    "I_m": Meaning("", "FLOP that the matrix pipes do while one byte crosses from the L2 into the SMs", "FLOP/B"),
+    "b_h": Meaning("", "bytes an element of the state H of a recurrence"),
 }
 """Every symbol of the engine, in reading order."""
 
-_RATIONAL = frozenset(name for name in MEANINGS if name in ("b", "s") or name.startswith("b_"))
+_RATIONAL = frozenset(name for name in MEANINGS if name in ("b", "s") or name.startswith(("b_", "I_")))
 MAY_BE_ZERO = frozenset({"W_l", "W_r", "N_s", "N_g", "L_w"})
 """Sizes of a mask, and layers under it, that may be none at all."""
 
@@ -111,10 +115,12 @@ M_reg, M_L2 = symbol("M_reg"), symbol("M_L2")
 M, B_r, B_c, B_d = symbol("M"), symbol("B_r"), symbol("B_c"), symbol("B_d")
 C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
+b_h, I_m = symbol("b_h"), symbol("I_m")
 W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
 L, L_w, C_kv = symbol("L"), symbol("L_w"), symbol("C_kv")
 R, F, B_link = symbol("R"), symbol("F"), symbol("B_link")
+n_s, b_part = symbol("n_s"), symbol("b_part")
 ROW = dummy("q")
 """The query position a mask's bounds are written in."""
 COPY = dummy("c")

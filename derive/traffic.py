@@ -6,8 +6,9 @@ the prefix, so
 
     moved(T) = |T| * (product of the trips of the prefix's loops that do not carry T).
 
-An input is read that much. A partial sum is written that much and read back that much, less the first visits. Where a
-mask leaves only some (row, key) tile pairs, the products become sums over the pairs that are left.
+An input is read that much. A partial sum is written that much and read back that much, less the first visits. The state of a
+recurrence stays on chip from step to step, unless a loop that cuts it stands inside the loop over steps, or it lives in memory.
+Where a mask leaves only some (row, key) tile pairs, the products become sums over the pairs that are left.
 
 Source: Dao et al. 2022, arXiv:2205.14135, theorem 2 (the attention case); Dao 2023, arXiv:2307.08691, section 3.2.
 """
@@ -46,11 +47,14 @@ def kernel_traffic(schedule: Schedule, kernel: Kernel) -> Moves:
 def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> Moves:
     """Elements read and written by each tensor in one kernel, when *met* says which tiles its mask leaves."""
     moves: dict[str, Move] = {}
+    states = {state.name: _carried(kernel, state, steps) for state, steps in schedule.states_of(kernel)}
     for tensor in schedule.inputs_of(kernel):
         moves[tensor.name] = Move(read=_by_case(kernel, tensor, partial(_visits, tensor=tensor, met=met)))
     leaves = {t.name for t in schedule.outputs_of(kernel)}
     for tensor in (*schedule.internals_of(kernel), *schedule.outputs_of(kernel)):
         move = _result(schedule, kernel, tensor, met, leaves=tensor.name in leaves)
+        state = states.get(tensor.name, sp.Integer(0))
+        move = Move(move.read + state, move.write + state)
         if move.read != 0 or move.write != 0:
             moves[tensor.name] = move
     return Moves(moves, Unit.ELEMENT)
@@ -111,6 +115,24 @@ def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | 
         return _visits(prefix, tensor, met) + never_visited - last_visits
 
     return Move(_by_case(kernel, tensor, read), _by_case(kernel, tensor, write))
+
+
+def _carried(kernel: Kernel, state: Tensor, steps: Loop) -> sp.Expr:
+    """Elements of a state that go to memory between the steps of a recurrence, and as many that come back.
+
+    In memory throughout, it is read before every step and written after it; else it goes between two steps only, where a loop
+    that cuts it stands inside the loop over steps.
+    """
+
+    def amount(prefix: tuple[Loop, ...]) -> sp.Expr:
+        if kernel.in_memory and steps not in prefix:
+            prefix = kernel.loops[: kernel.loops.index(steps) + 1]
+        if steps not in prefix:
+            return sp.Integer(0)
+        others = sp.Mul(*(x.trips for x in prefix if x is not steps and not x.carried_by(state)))
+        return state.size * others * (steps.trips if kernel.in_memory else steps.trips - 1)
+
+    return _by_case(kernel, state, amount)
 
 
 def finished_in_place(schedule: Schedule, kernel: Kernel, tensor: Tensor) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
+from derive.errors import BadValueError
 from derive.graph import Graph
+from derive.mask import Mask
 from derive.masks import MASKS, Pattern
 from derive.notation import cascade
 from derive.symbols import B, b, b_kv, b_p, b_s, d, d_v, h, h_k
@@ -33,6 +35,7 @@ class Variant:
         schedules: those that are compared when none is named.
         constants: inputs that no gradient is asked for, such as the slopes of ALiBi.
         widths: bytes an element of tensors whose width is not the operands'.
+        own_mask: the mask that it always has; a variant that sums over the keys by a recurrence takes no other.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Variant:
     schedules: tuple[str, ...] = ("naive", "flash2")
     constants: tuple[str, ...] = ()
     widths: Mapping[str, sp.Expr] = field(default_factory=dict)
+    own_mask: str | None = None
 
     def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """Its cascade under *mask*.
@@ -60,8 +64,13 @@ class Variant:
 
         Raises:
             UnknownNameError: no mask has this name.
+            BadValueError: it has a mask of its own, and *mask* is another one.
         """
         pattern = Pattern(mask) if isinstance(mask, str) else mask
+        if self.own_mask is not None:
+            if pattern.name not in ("full", self.own_mask):
+                raise self.refuses(pattern.name)
+            pattern = Pattern(self.own_mask)
         extents = {name: self._with_defaults(e, given) for name, e in self.extents.items()}
         return cascade(
             self.text,
@@ -69,8 +78,24 @@ class Variant:
             outputs=self.outputs,
             width=b,
             widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p, **self.widths},
-            mask=pattern.mask(extents["q"], extents["k"]),
+            mask=self._mask(pattern, extents),
         )
+
+    def _mask(self, pattern: Pattern, extents: Mapping[str, sp.Expr]) -> Mask | None:
+        mask = pattern.mask(extents["q"], extents.get("k", extents["q"]))
+        if mask is None or self.own_mask is None:
+            return mask
+        return replace(mask, says=f"{self.own_mask} by its recurrence: row q of a chunk sees keys 0..q of it")
+
+    def seen_by(self, mask: Mask | None) -> str:
+        """In words which keys a query sees under the *mask* that its graph has."""
+        if mask is not None:
+            return mask.says
+        return "no mask" if self.own_mask is None else f"{self.own_mask} by its recurrence"
+
+    def refuses(self, mask: str) -> BadValueError:
+        """The error of a *mask* given to a variant that has its own."""
+        return BadValueError(f"{self.name} is causal by its recurrence and takes no other mask; leave mask={mask} out")
 
     def named_schedules(self, text: str | None) -> tuple[str, ...]:
         """The names in *text*, separated by commas, each once; its own when there is no text."""

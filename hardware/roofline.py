@@ -18,9 +18,9 @@ from derive.errors import BadValueError, DomainError, UnboundError, UnknownNameE
 from derive.exact import Number, Values, value
 from hardware.machine import Machine
 
-Pipe = Literal["mma", "exp", "vector", "l2", "dram"]
+Pipe = Literal["mma", "exp", "vector", "convert", "l2", "dram"]
 PIPES: tuple[Pipe, ...] = get_args(Pipe)
-"""Matrix units, exponential units, vector units, L2 to the SMs, DRAM."""
+"""Matrix units, exponential units, vector units, conversion from a narrow type, L2 to the SMs, DRAM."""
 
 _FLOP_PER_VECTOR_OP = 2
 """A datasheet counts the fused multiply-add of one lane as two FLOP."""
@@ -34,6 +34,7 @@ class Work:
         mma: FLOP on the matrix units, two for a multiply-add.
         exp: exponentials.
         vector: vector operations, one for a fused multiply-add.
+        convert: elements converted from a narrow type.
         l2: bytes between L2 and the SMs.
         dram: bytes between DRAM and L2.
     """
@@ -41,6 +42,7 @@ class Work:
     mma: sp.Expr | int | None = None
     exp: sp.Expr | int | None = None
     vector: sp.Expr | int | None = None
+    convert: sp.Expr | int | None = None
     l2: sp.Expr | int | None = None
     dram: sp.Expr | int | None = None
 
@@ -139,13 +141,13 @@ class Roofline:
         return seconds
 
 
-def roofline(work: Work, machine: Machine, dtype: str) -> Roofline:
-    """The time of each pipe of *machine* for *work* with matrix operands of *dtype*.
+def roofline(work: Work, machine: Machine, dtype: str, narrow: str = "") -> Roofline:
+    """The time of each pipe of *machine* for *work* with matrix operands of *dtype*, some converted from *narrow*.
 
     Raises:
         UnknownNameError: the machine has no rate for *dtype*.
     """
-    rates = {pipe: rate(machine, pipe, dtype) for pipe in PIPES}
+    rates = {pipe: rate(machine, pipe, narrow if pipe == "convert" else dtype) for pipe in PIPES}
     times = {pipe: _seconds(getattr(work, pipe), rates[pipe]) for pipe in PIPES}
     return Roofline(machine, dtype, MappingProxyType(rates), MappingProxyType(times))
 
@@ -160,7 +162,9 @@ def ridge(machine: Machine, dtype: str) -> Fraction:
 
 
 def rate(machine: Machine, pipe: Pipe, dtype: str) -> Rate | None:
-    """What *pipe* does in a second, or None where no source says; *dtype* matters to ``mma`` alone.
+    """What *pipe* does in a second, or None where no source says.
+
+    *dtype* is what ``mma`` multiplies and what ``convert`` converts from; the other pipes do not ask.
 
     Raises:
         UnknownNameError: the machine has no rate for *dtype*, or there is no such pipe.
@@ -170,7 +174,9 @@ def rate(machine: Machine, pipe: Pipe, dtype: str) -> Rate | None:
             machine.peak(dtype)
             return _stated(machine, f"peak_{dtype}")
         case "exp":
-            return _exponential(machine)
+            return _special(machine, "special_function_throughput")
+        case "convert":
+            return _special(machine, f"conversion_throughput_{dtype}") if dtype else None
         case "vector":
             return _vector(machine)
         case "l2":
@@ -187,9 +193,9 @@ def _stated(machine: Machine, name: str) -> Rate | None:
     return Rate(constant.value, constant.unit, f"{name} = {constant.as_printed}", constant.kind)
 
 
-def _exponential(machine: Machine) -> Rate | None:
+def _special(machine: Machine, throughput_name: str) -> Rate | None:
     """Units x throughput x clock; the clock is that of the matrix peaks, so that the two times can be compared."""
-    units, throughput = machine.get("sm_count"), machine.get("special_function_throughput")
+    units, throughput = machine.get("sm_count"), machine.get(throughput_name)
     clock = machine.get("special_function_clock") or machine.get("tensor_peak_clock") or machine.get("boost_clock")
     if units is None or throughput is None or clock is None:
         return None

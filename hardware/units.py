@@ -70,6 +70,7 @@ MEASURES: tuple[tuple[str, frozenset[str]], ...] = (
     ("*_clock", frozenset({"Hz"})),
     ("smem_bandwidth", frozenset({"B/clk/SM"})),
     ("*_bandwidth", frozenset({"B/s"})),
+    ("conversion_throughput_*", frozenset({"op/clk/SM"})),
     ("special_function_throughput", frozenset({"op/clk/SM"})),
     ("*_count", frozenset({"count"})),
     ("mma_rows", frozenset({"count"})),

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from derive.conversion import converted
 from derive.cost import Move, Moves
+from derive.dtype import dtype
 from derive.errors import DomainError, UnboundError
 from derive.exact import Number, holds, value
 from derive.flops import Convention, Pipe, executed, flops, rescaling
@@ -39,7 +41,8 @@ class Account:
         values: value by symbol name; a symbol without one leaves what depends on it symbolic.
         convention: how masked pairs enter the useful work.
         machine: the machine, if one was named.
-        operand: name of the operands' element type.
+        operand: name of the element type that matrix products multiply.
+        narrow: name of the narrowest operand's type, where it is converted to that; empty where none is.
     """
 
     derivation: Derivation
@@ -47,6 +50,7 @@ class Account:
     convention: Convention = Convention.EXACT
     machine: Machine | None = None
     operand: str = "bf16"
+    narrow: str = ""
 
     @property
     def name(self) -> str:
@@ -97,6 +101,17 @@ class Account:
     def rescaling(self) -> dict[Pipe, sp.Expr]:
         """Work that the online softmax adds."""
         return {pipe: cost.amount for pipe, cost in rescaling(self.derivation.schedule).items()}
+
+    @cached_property
+    def converted(self) -> sp.Expr:
+        """Elements converted to the type that products multiply, each time one is brought into an SM."""
+        return sp.Add(*(self.kernel_converted(kernel) for kernel in self.derivation.schedule.kernels))
+
+    def kernel_converted(self, kernel: Kernel) -> sp.Expr:
+        """The same in one kernel."""
+        if not self.narrow:
+            return sp.Integer(0)
+        return converted(self.derivation.schedule, kernel, dtype(self.operand).width, self.values).amount
 
     # --- bytes --------------------------------------------------------------------------------------------------------
 
@@ -220,11 +235,13 @@ class Account:
     @cached_property
     def ridge(self) -> Number | None:
         """FLOP a byte at which the matrix pipe and HBM take equally long."""
-        return None if self.machine is None else ridge(self.machine, self.operand)
+        return None if self.machine is None else ridge(self.machine, dtype(self.operand).multiplies_as)
 
     def rate(self, pipe: Level) -> Rate | None:
         """The machine's rate of a pipe or level, with its provenance; ``None`` when it is not known."""
-        return None if self.machine is None else rate(self.machine, pipe, self.operand)
+        if self.machine is None or (pipe == "convert" and not self.narrow):
+            return None
+        return rate(self.machine, pipe, dtype(self.narrow if pipe == "convert" else self.operand).multiplies_as)
 
     @cached_property
     def times(self) -> dict[Level, float | None]:
@@ -235,12 +252,14 @@ class Account:
             "mma": self.executed[Pipe.MMA],
             "exp": self.executed[Pipe.SFU],
             "vector": self.executed[Pipe.VECTOR],
+            "convert": self.converted,
             "l2": self.sm.total.amount,
             "dram": self.dram.total.amount,
         }
-        exact = {level: self.number(amount) for level, amount in amounts.items()}
+        exact = {level: self.number(amount) for level, amount in amounts.items() if level != "convert" or amount != 0}
         work = Work(**{level: None if n is None else sp.Rational(n) for level, n in exact.items()})
-        found = roofline(work, self.machine, self.operand).times
+        narrow = dtype(self.narrow).multiplies_as if self.narrow else ""
+        found = roofline(work, self.machine, dtype(self.operand).multiplies_as, narrow).times
         return {level: None if (t := found[level]) is None else float(t) for level in PIPES}
 
     @property

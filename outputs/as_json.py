@@ -12,8 +12,10 @@ from derive.flops import Pipe
 from derive.symbols import MEANINGS
 from hardware.roofline import PIPES
 from outputs.account import by_tensor
+from outputs.best_sizes import at, best_of
 from outputs.latex import step_latex
 from outputs.notation import regime
+from outputs.splits import splits
 from outputs.trade import Trade, trades
 from rules.derivations import plan
 
@@ -72,6 +74,7 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
             "matmul": _amount(account, useful[Pipe.MMA]),
             "exp": _amount(account, useful[Pipe.SFU]),
             "vector": _amount(account, useful[Pipe.VECTOR]),
+            "convert": _amount(account, account.converted),
             "rescaling": {
                 "exp": _amount(account, account.rescaling[Pipe.SFU]),
                 "vector": _amount(account, account.rescaling[Pipe.VECTOR]),
@@ -94,6 +97,16 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         },
         "residency": _residency(explanation, account),
         "theta": _theta(explanation, account),
+        "splits": _splits(account),
+        "least": [
+            {
+                "count": what,
+                "symbol": found.symbol.name,
+                "symbolic": _text(account, found.point),
+                "value": at(account, found),
+            }
+            for what, found in best_of(account)
+        ],
         "steps": [_step(step) for step in account.derivation.steps],
     }
 
@@ -104,6 +117,10 @@ def _training(explanation: Explanation, account: Account) -> Json | None:
         return None
     alone, accumulated = (_amount(account, peak) for peak in peaks)
     return {"after": plan(account.name).after, "peak": alone, "accumulated": accumulated}
+
+
+def _text(account: Account, amount: sp.Expr | None) -> str | None:
+    return None if amount is None else readable(account, amount)
 
 
 def _amount(account: Account, amount: sp.Expr) -> Json:
@@ -174,6 +191,14 @@ def _theta(explanation: Explanation, account: Account) -> Json | None:
         "unit": "elements across the SM boundary, best tiles that fit M",
         "status": "derived",
     }
+
+
+def _splits(account: Account) -> Json | None:
+    found = splits(account)
+    if found is None:
+        return None
+    seconds = {str(n): float(time) for n, time in found.times.items()}
+    return {"best": found.best, "cited": found.cited, "seconds": seconds}
 
 
 def _step(step: Step) -> Json:

@@ -47,7 +47,7 @@ def _question(answer: Bounds) -> Section:
     mask = next(iter(answer.accounts.values())).mask_of
     lines = [
         f"{request.variant.name}: {request.variant.says}",
-        f"{mask.says if mask else 'no mask'}; elements that cross between the cache and one SM's fast memory of M elements,"
+        f"{answer.request.variant.seen_by(mask)}; elements that cross between the cache and one SM's fast memory of M elements,"
         " over all tiles that fit",
     ]
     if answer.where:

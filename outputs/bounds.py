@@ -66,11 +66,18 @@ class Bounds:
             s for s in self.request.variant.symbols if s.name in self.request.numbers or s.name in self.request.open
         }
         divides = [(a, b) for a, b in self.request.variant.divides if {a, b} <= given]
+        divides += self._parts
         known = {
             s for a in self.accounts.values() for t in a.derivation.start.tensors.values() for s in t.size.free_symbols
         }
+        known |= {parts for parts, _ in self._parts}
         own = tuple((a.xreplace(dict(self.alike)), b.xreplace(dict(self.alike))) for a, b in self.assumed)
-        return (*own, *((a, b) for a, b in divides if {a, b} <= known), *self._mask_fits())
+        return (*own, *((a, b.xreplace(dict(self.alike))) for a, b in divides if {a, b} <= known), *self._mask_fits())
+
+    @property
+    def _parts(self) -> list[Condition]:
+        """(divisor, dividend) of the schedules' own sizes: splits and keys."""
+        return list(dict.fromkeys(pair for name in self.accounts for pair in plan(name).divides))
 
     def _mask_fits(self) -> list[Condition]:
         """What the mask's sizes are taken to be, unless a regime was stated about them."""
@@ -82,12 +89,14 @@ class Bounds:
     def accounts(self) -> dict[str, Account]:
         """The schedules that apply, each with its tiles at the given numbers.
 
+        One whose class has a size more, such as the splits of split-kv, is compared only when it is named.
+
         Raises:
             PreconditionError: a schedule that was named does not apply, or none does.
         """
         found: dict[str, Account] = {}
         refused: PreconditionError | None = None
-        for name in self.asked or names():
+        for name in self.asked or (name for name in names() if not plan(name).divides):
             try:
                 made = account(self.request, name, None, self.options)
             except PreconditionError as error:
@@ -112,7 +121,7 @@ class Bounds:
         }
         masks = [a.mask_of.pairs.xreplace(dict(self.alike)) for a in self.accounts.values() if a.mask_of is not None]
         sizes |= {s for pairs in masks for s in pairs.free_symbols if s.name in MEANINGS or s in self.alike.values()}
-        return tuple(sorted({*sizes, M}, key=str))
+        return tuple(sorted({*sizes, *(parts for parts, _ in self._parts), M}, key=str))
 
     @cached_property
     def classes(self) -> dict[str, Growth]:

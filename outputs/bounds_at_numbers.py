@@ -62,7 +62,7 @@ class AtNumbers:
 
     def leading_bytes(self, lead: Lead | None) -> int | None:
         """The leading term at its constant and the best tiles, in whole bytes of the operands' type, rounded down."""
-        if len({n for name, n in self.of.request.widths.items() if name != "b_acc"}) > 1:
+        if len({n for name, n in self.of.request.widths.items() if name not in ("b_acc", "b_part")}) > 1:
             return None  # tensors of several widths: elements have no one size
         if lead is None or lead.constant is None or any(s.name not in self.values for s in lead.monomial.free_symbols):
             return None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
+from sympy import divisors
 
 from derive.attention import variant as find_variant
 from derive.errors import BadValueError, DomainError, PreconditionError
@@ -175,7 +176,7 @@ def search(asked: Asked, samples: int, seed: int, progress: Callable[[str], None
 def _refuse_large(request: Request) -> None:
     """The witnesses visit every tile and pair, so given sizes must be small."""
     for name, number in request.numbers.items():
-        if name in ("N_q", "N_k", "d", "d_v", "h", "h_k", "B", *request.pattern.sizes) and number > 256:
+        if name in ("N_q", "N_k", "d", "d_v", "h", "h_k", "B", "C_k", *request.pattern.sizes) and number > 256:
             raise BadValueError(
                 f"{name}={number} is too large to check pair by pair; give at most 256, or leave it out to draw it"
             )
@@ -193,9 +194,11 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
     variant: Variant = request.variant
     fixed = {name: int(number) for name, number in request.numbers.items()}
     packed = _DOCUMENTS if _packs(variant) else ()
-    every = [p for p in patterns(packed) if _is_counted(variant.name, schedules, p)]
     others = sorted({s.name for s in variant.symbols} - {"N_q", "N_k", "d", "d_v", "h_k", "h", "B"})
-    masks = st.just(request.pattern) if request.mask != "full" else st.sampled_from(every)
+    if request.mask != "full" or variant.own_mask is not None:
+        masks: Any = st.just(request.pattern)
+    else:
+        masks = st.sampled_from([p for p in patterns(packed) if _is_counted(variant.name, schedules, p)])
 
     @st.composite
     def draw_one(draw: Any) -> Configuration:
@@ -203,6 +206,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
             return fixed[name] if name in fixed else int(draw(st.integers(1, largest), label=name))
 
         kv_heads = size("h_k", 3)
+        parts = _parts(draw, schedules, fixed)
         numbers = {
             **{name: size(name, 4) for name in others},
             "N_q": size("N_q", 32),
@@ -212,6 +216,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
             "h_k": kv_heads,
             "h": fixed.get("h", kv_heads * size("group", 3)),
             "B": size("B", 2),
+            **parts,
             "B_r": size("B_r", 12),
             "B_c": size("B_c", 12),
             "B_d": size("B_d", 12),
@@ -223,6 +228,13 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
         if pattern.length is not None:
             numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
         numbers |= {name: size(name, 12) for name in sorted(pattern.sizes)}
+        for divisor, dividend in ((a.name, b.name) for a, b in variant.divides):
+            if numbers[dividend] % numbers[divisor] == 0:
+                continue
+            if dividend in fixed:
+                numbers[divisor] = draw(st.sampled_from(divisors(fixed[dividend])), label=divisor)
+            else:
+                numbers[dividend] = numbers[divisor] * draw(st.integers(1, 6), label=f"{dividend}/{divisor}")
         slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"] + sum(numbers[name] for name in others))
         return Configuration(
             numbers=numbers,
@@ -237,11 +249,29 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
     return draw_one()
 
 
+def _parts(draw: Any, schedules: tuple[str, ...], fixed: Mapping[str, int]) -> dict[str, int]:
+    """Sizes that divide another: a number of parts, and that many times the size of a part."""
+    found: dict[str, int] = {}
+    for divisor, dividend in dict.fromkeys(pair for name in schedules for pair in plan(name).divides):
+        whole = fixed.get(dividend.name)
+        if whole is None:
+            parts = fixed.get(divisor.name) or int(draw(st.integers(1, 4), label=divisor.name))
+            whole = parts * int(draw(st.integers(1, 8), label=f"{dividend.name}/{divisor.name}"))
+        else:
+            parts = fixed.get(divisor.name) or int(draw(st.sampled_from(divisors(whole)), label=divisor.name))
+        found |= {divisor.name: parts, dividend.name: whole}
+    return found
+
+
 def _is_counted(variant: str, schedules: tuple[str, ...], pattern: Pattern) -> bool:
     """Whether every schedule has closed forms under a mask; where one has none, ``derive explain`` says so."""
     try:
         return all(_forms(variant, name, pattern, "head", False, False).traffic is not None for name in schedules)
-    except (DomainError, PreconditionError):
+    except DomainError:
+        return False
+    except PreconditionError:  # some schedules take no mask at all; one that does not take the variant says so
+        if pattern.name == "full":
+            raise
         return False
 
 

@@ -224,12 +224,12 @@ def _useful_work(trial: Trial) -> int:
     """Exact FLOPs against pairs counted one by one."""
     graph = trial.schedule.graph
     extents = {name: trial.number(index.extent) for name, index in graph.indices.items()}
-    pairs = int(kept_pairs(graph.mask, trial.values).sum()) if graph.mask else int(extents["q"] * extents["k"])
+    pairs = int(kept_pairs(graph.mask, trial.values).sum()) if graph.mask else 0
     counted = 0
     for e in filter(is_contraction, graph.einsums):
-        paired = {"q", "k"} <= {i.name for i in e.space}
-        others = prod(int(extents[i.name]) for i in e.space if not (paired and i.name in ("q", "k")))
-        counted += 2 * (pairs if paired else 1) * others
+        masked = () if e.domain is None else (e.domain.row, e.domain.column)
+        others = prod(int(extents[i.name]) for i in e.space if i.name not in masked)
+        counted += 2 * (pairs if masked else 1) * others
     formula = trial.number(trial.forms.matmul.amount)
     if formula != counted:
         raise trial.disagrees("exact matmul FLOP", formula, counted)

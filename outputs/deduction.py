@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from derive.errors import InfeasibleError, UnboundError
+from sympy import divisors
+
+from derive.errors import BadValueError, InfeasibleError, UnboundError
 from derive.exact import Number, value
 from derive.flops import Convention
-from derive.footprint import Place, kernel_footprint_bytes, tiled_kernels
-from derive.symbols import symbol
+from derive.footprint import Place, kernel_footprint_bytes, nested_kernels
+from derive.symbols import MEANINGS, n_s, symbol
 from outputs.account import Account
 from outputs.bisection import last_that_holds
 from outputs.notation import text, tidy
@@ -70,7 +73,34 @@ def unfitted(request: Request, schedule: str, machine: Machine | None, options: 
     derivation = chosen.derive(request.variant.graph(request.pattern, given))
     numbers: dict[str, Number] = {**request.widths, **_machine_numbers(machine, options, request), **request.numbers}
     values = {**numbers, **_tiles(chosen, numbers)}
-    return Account(derivation, values, options.convention, machine, request.operand.name)
+    _check_divisors(chosen, values)
+    narrow = request.converted.name if request.converted else ""
+    made = Account(derivation, values, options.convention, machine, request.multiplied.name, narrow)
+    return _with_splits(made) if n_s in {s for s, _ in chosen.divides} and n_s.name not in values else made
+
+
+def _with_splits(made: Account) -> Account:
+    """*made* with the number of parts that takes least modelled time, where there are numbers to model it with."""
+    from outputs.splits import splits  # few questions wait for it
+
+    found = splits(made)
+    return made if found is None else replace(made, values={**made.values, n_s.name: found.best})
+
+
+def _check_divisors(chosen: Plan, values: Mapping[str, Number]) -> None:
+    """Refuse, say, splits that do not divide the keys; the nearest that do are named."""
+    for divisor, dividend in chosen.divides:
+        small, large = values.get(divisor.name), values.get(dividend.name)
+        if small is None or large is None or not large % small:
+            continue
+        what, of = MEANINGS[divisor.name].key, MEANINGS[dividend.name].key
+        dividing = divisors(int(large))
+        place = bisect_left(dividing, small)
+        near = " and ".join(map(str, dividing[place - 1 : place + 1]))
+        raise BadValueError(
+            f"{what}={small} does not divide {of}={large}, and {chosen.name} makes {MEANINGS[divisor.name].says.split(',')[0]}"
+            f" equal; the nearest that divide are {near}"
+        )
 
 
 def _machine_numbers(machine: Machine | None, options: Options, request: Request) -> dict[str, Number]:
@@ -105,7 +135,7 @@ def _needs(made: Account, values: Mapping[str, Number]) -> int | None:
     schedule = made.derivation.schedule
     try:
         found = [
-            value(kernel_footprint_bytes(schedule, k, Place.SHARED).amount, values) for k in tiled_kernels(schedule)
+            value(kernel_footprint_bytes(schedule, k, Place.SHARED).amount, values) for k in nested_kernels(schedule)
         ]
     except UnboundError:
         return None
@@ -131,7 +161,7 @@ def _fitted(made: Account, given: Mapping[str, Number], room: int) -> Account:
     written = " and ".join(f"{name}={number}" for name, number in tiles.items())
     formula = text(tidy(made.footprint)) if made.footprint is not None else ""
     raise InfeasibleError(
-        f"{made.name} with {written} needs {formula} = {size(needs)} of shared memory a CTA, and "
+        f"{made.name}{' with ' + written if written else ''} needs {formula} = {size(needs)} of shared memory a CTA, and "
         f"{made.machine.id if made.machine else 'the machine'} has {size(room)}; {_way_out(made, tiles, room)}"
     )
 
@@ -147,9 +177,12 @@ def _way_out(made: Account, tiles: Mapping[str, Number], room: int) -> str:
         others = {n: 16 for n in tiles if n != name}
         largest = _largest(made, {**made.values, **others}, name, room) or 1
         return f"with 16 rows of the other tile, the largest that fits is {name}={largest}"
-    name = "N_k" if made.footprint is not None and made.footprint.has(symbol("N_k")) else "d"
+    held = set() if made.footprint is None else {s.name for s in made.footprint.free_symbols}
+    name = next((name for name in ("N_k", "C_k") if name in held), "d")
     most = last_that_holds(lambda n: _fits(made, {**smallest, name: n}, room), 0, int(made.values[name]))
     other = "; flash2 has no such limit" if name == "N_k" else ""
+    if name == "C_k" and most:
+        return f"the largest {MEANINGS[name].key} that fits is {most}: give a divisor of N up to it"
     return f"even tiles of one row do not fit: the largest {name} that does is {most}{other}"
 
 

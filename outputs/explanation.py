@@ -71,7 +71,11 @@ class Explanation:
             return None  # a list of documents has one length
         if limit is None or limit.number is None or limit.number < 1:
             return None
-        return self.at_length(found.name, 2 ** int(limit.number).bit_length())
+        length = 2 ** int(limit.number).bit_length()
+        for divisor, dividend in self.request.variant.divides:
+            if dividend == N_q and divisor.name in self.request.numbers:
+                length = -(-length // int(self.request.numbers[divisor.name])) * int(self.request.numbers[divisor.name])
+        return self.at_length(found.name, length)
 
     def at_length(self, schedule: str, length: int, **options: object) -> Account:
         """*schedule* at another length, perhaps with other options."""
@@ -82,7 +86,7 @@ class Explanation:
 
     def causal(self, schedule: str) -> Account | None:
         """*schedule* under a causal mask, when the question had none and the schedule is legal under one."""
-        if self.request.mask != "full":
+        if self.request.mask != "full" or self.request.variant.own_mask is not None:
             return None
         try:
             return self._account(replace(self.request, pattern=Pattern("causal")), schedule)
@@ -93,6 +97,8 @@ class Explanation:
         """*schedule* with one query a head, when the question had more; packed documents and backward passes have none."""
         if self.request.pattern.length is not None or self.request.variant.direction != "forward":
             return None
+        if self.request.variant.own_mask is not None:
+            return None  # its past is a state, and no number of keys
         if N_q not in self.request.variant.symbols or self.request.numbers.get("N_q") == 1:
             return None
         numbers = {**self.request.numbers, "N_q": 1}
@@ -134,6 +140,6 @@ class Explanation:
         found: dict[sp.Symbol, sp.Basic] = {}
         if self.tied:
             found |= {N_q: N, N_k: N}
-        apart = {"kv": ("b_kv",), "scores": ("b_s", "b_p"), "probs": ("b_p",), "stats": ("b_l",)}
+        apart = {"kv": ("b_kv",), "scores": ("b_s", "b_p"), "probs": ("b_p",), "stats": ("b_l",), "state": ("b_h",)}
         named = {name for group, names in apart.items() if group in request.types for name in names}
-        return found | {symbol(n): b for n in ("b_kv", "b_s", "b_p", "b_l") if n not in named}
+        return found | {symbol(n): b for n in ("b_kv", "b_s", "b_p", "b_l", "b_h") if n not in named}

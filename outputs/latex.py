@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 def einsum_latex(einsum: Einsum) -> str:
     """An Einsum as the equation it is."""
-    read = [_access(t) for t in einsum.inputs]
+    read = [_access(t, einsum.previous) for t in einsum.inputs]
     bodies = {
         Map.COPY: "{0}",
+        Map.VIEW: "{0}",
         Map.MUL: r"{0} \, {1}",
         Map.ADD: "{0} + {1}",
         Map.SUB: "{0} - {1}",
@@ -41,11 +42,13 @@ def einsum_latex(einsum: Einsum) -> str:
     return f"{_access(einsum.output)} = {body}"
 
 
-def _access(tensor: Any) -> str:
+def _access(tensor: Any, behind: str | None = None) -> str:
+    """A tensor at its indices; one step behind along *behind*."""
     base, _, subscript = tensor.name.partition("_")
     name = rf"\mathrm{{{base}}}" if len(base) > 1 else base
     name = rf"{name}^{{\mathrm{{{subscript}}}}}" if subscript else name
-    return f"{name}_{{{','.join(i.name for i in tensor.indices)}}}" if tensor.indices else name
+    indices = ",".join(f"{i.name}-1" if i.name == behind else i.name for i in tensor.indices)
+    return f"{name}_{{{indices}}}" if indices else name
 
 
 def step_latex(step: Step) -> str:

@@ -32,18 +32,22 @@ _LENGTH = re.compile(r"(\d+)(?:([KMGT])i?)?", re.ASCII)
 _CAPACITY = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)", re.ASCII)
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _GROUPS = {
-    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l"),
+    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l", "b_h"),
     "kv": ("b_kv",),
     "scores": ("b_s", "b_p"),
     "probs": ("b_p",),
     "stats": ("b_l",),
+    "state": ("b_h",),
     "acc": ("b_acc",),
+    "partials": ("b_part",),
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
 COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
 """Symbols that only one command takes."""
-_NARROW = {"d", "d_v", "B_r", "B_c", "B_d", "R"}
+_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s")
+"""Symbols that schedules and machines bring, whatever the variant."""
+_NARROW = {"d", "d_v", "d_c", "d_r", "B_r", "B_c", "B_d", "R"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Request:
     @property
     def widths(self) -> dict[str, Fraction]:
         """Bytes an element by width symbol."""
-        found = {"b_acc": dtype("fp32").width}
+        found = dict.fromkeys(("b_acc", "b_part"), dtype("fp32").width)
         for group, names in _GROUPS.items():
             if group in self.types:
                 found |= dict.fromkeys(names, self.types[group].width)
@@ -92,6 +96,18 @@ class Request:
     def operand(self) -> DType:
         """The type of Q, K, V and O unless one is set apart."""
         return self.types["dtype"]
+
+    @property
+    def multiplied(self) -> DType:
+        """The type that matrix products run in: the wider of that of K and V and that of the other operands."""
+        return max((self.types["dtype"], self.types.get("kv", self.types["dtype"])), key=lambda t: t.width)
+
+    @property
+    def converted(self) -> DType | None:
+        """The narrowest type of an operand, where it is narrower than what products run in."""
+        groups = [self.types[g] for g in ("dtype", "kv", "probs") if g in self.types]
+        least = min(groups, key=lambda t: t.width)
+        return least if least.width < self.multiplied.width else None
 
 
 def read_request(variant: Variant, words: Iterable[str], also: Collection[str] = ()) -> Request:
@@ -131,9 +147,16 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
         elif text == "?":
             left_open |= set(sets)
         else:
-            tied |= key == "N" and len(sets) > 1
+            tied |= key == "N" and "N_q" in sets
             numbers |= dict.fromkeys(sets, _number(key, sets[0], text, types))
-            mask_keys |= {key} & MASK_KEYS
+            mask_keys |= {key} & MASK_KEYS - ({key} if sets[0] in has else set())
+    if "mask" in written and variant.own_mask is not None:
+        raise variant.refuses(repeated(mask))
+    if variant.own_mask is not None and mask_keys:
+        raise BadValueError(
+            f"{variant.name} has no {min(mask_keys)}: it is {variant.own_mask} by its recurrence; leave it out"
+        )
+    mask = variant.own_mask or mask
     pattern = Pattern(mask, frozenset(mask_keys), listed)
     if pattern.length is not None:
         _check_packed(variant, pattern, numbers)
@@ -150,9 +173,7 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
         return (key,)
     if key == "N":
         return tuple(name for name in ("N_q", "N_k") if name in has)
-    sizes = {
-        k: n for k, n in _KEYS.items() if n in has or n in ("M", "B_r", "B_c", "B_d", "C", "C_L2") or k in MASK_KEYS
-    }
+    sizes = {k: n for k, n in _KEYS.items() if n in has or n in _OF_SCHEDULES or k in MASK_KEYS}
     if key in sizes:
         return (sizes[key],)
     if key in _KEYS and _KEYS[key] in COMMANDS:
@@ -268,7 +289,9 @@ def _check_divisors(request: Request) -> None:
     for divisor, dividend in request.variant.divides:
         small, large = request.numbers.get(divisor.name), request.numbers.get(dividend.name, 1)
         if small is not None and dividend.name not in request.open and large % small:
-            raise BadValueError(
-                f"{MEANINGS[divisor.name].key}={small} does not divide {MEANINGS[dividend.name].key}={large}; "
-                f"every {MEANINGS[divisor.name].says.split(' (')[0][:-1]} serves a whole group of query heads"
-            )
+            of = "N" if request.tied and dividend.name in ("N_q", "N_k") else MEANINGS[dividend.name].key
+            what = MEANINGS[divisor.name].says.split(" (")[0]
+            why = f"every {what[:-1]} serves a whole group of query heads"
+            if dividend.name != "h":
+                why = f"give a divisor of it for the {what}"
+            raise BadValueError(f"{MEANINGS[divisor.name].key}={small} does not divide {of}={large}; {why}")

@@ -11,12 +11,15 @@ from derive.flops import Pipe
 from derive.graph import Graph
 from derive.mask import Mask
 from derive.passes import passes
+from hardware.roofline import PIPES
+from outputs.best_sizes import best_sizes
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
 from outputs.notation import cases, put, text, tidy
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
+from outputs.splits import how_many
 from outputs.trade import where_they_cross
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ _PIPES: dict[Level, str] = {
     "mma": "matmul",
     "exp": "exp",
     "vector": "vector",
+    "convert": "convert",
     "l2": "L2-SM",
     "dram": "DRAM",
 }
@@ -41,8 +45,10 @@ def explain(answer: Explanation) -> list[Section]:
     sections = [_question(answer), _work(answer), _bytes(answer), _memory(answer)]
     if answer.machine is not None and all(a.is_numeric for a in answer.accounts):
         sections.append(_roofline(answer))
+        sections += how_many(answer)
     sections.append(_why_legal(answer))
-    sections += [s for s in (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer)) if s]
+    reasons = (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer), best_sizes(answer))
+    sections += [s for s in reasons if s]
     more = (tile_constant(answer), where_they_cross(answer), if_causal(answer), if_decode(answer), profile(answer))
     sections += [s for s in more if s]
     sections.append(_readings(answer))
@@ -104,7 +110,7 @@ def _question(answer: Explanation) -> Section:
     types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
     lines = [
         f"{request.variant.name}: {request.variant.says}",
-        f"{request.variant.direction}, {mask.says if mask else 'no mask'}, {request.operand.name}"
+        f"{request.variant.direction}, {request.variant.seen_by(mask)}, {request.operand.name}"
         f" (b = {significant(request.operand.width, 3)} B{', ' + types if types else ''})",
     ]
     if numbers or rest:
@@ -126,6 +132,15 @@ def _work(answer: Explanation) -> Section:
         for name, amount in amounts.items():
             table.add(label, name, form(answer, amount), _exact(first.number(amount), unit))
             label = ""
+    for account in answer.accounts:
+        if account.converted != 0:
+            amount = form(answer, account.converted)
+            table.add(
+                "converted",
+                account.name,
+                amount,
+                _exact(account.number(account.converted), f"{account.narrow} elements"),
+            )
     for account in answer.accounts:
         run, useful = account.number(account.executed[Pipe.MMA]), account.number(account.useful[Pipe.MMA])
         if run is None or useful is None:
@@ -204,14 +219,18 @@ def _row(answer: Explanation, account: Account, moves: Moves, level: Level) -> l
 
 
 def _roofline(answer: Explanation) -> Section:
-    table = Table(("", *(_PIPES[p] for p in ("mma", "exp", "vector", "l2", "dram")), "binds", "at least"))
+    converts = any(a.converted != 0 for a in answer.accounts)
+    columns = tuple(p for p in PIPES if p != "convert" or converts)
+    table = Table(("", *(_PIPES[p] for p in columns), "binds", "at least"))
     notes = []
     for a in answer.accounts:
         known = a.times
-        cells = ["?" if t is None else seconds(t) for t in known.values()]
+        cells = ["?" if (t := known[p]) is None else seconds(t) for p in columns]
         binds = _PIPES[a.bound] if a.bound else "?"
         table.add(a.name, *cells, binds, "?" if a.seconds is None else seconds(a.seconds))
-        if a.intensity is not None and a.ridge is not None:
+        if a.intensity == 0:
+            notes.append(f"{a.name}: no matrix product, so that its FLOP a byte say nothing; {binds} binds")
+        elif a.intensity is not None and a.ridge is not None:
             ratio = Fraction(a.intensity) / a.ridge
             side = (
                 f"{significant(ratio)}x past it: compute-bound against HBM"
@@ -221,11 +240,20 @@ def _roofline(answer: Explanation) -> Section:
             notes.append(
                 f"{a.name}: {significant(a.intensity)} FLOP/B of HBM, ridge {significant(a.ridge)} FLOP/B; {side}"
             )
-    pipes: tuple[Level, ...] = ("mma", "exp", "vector")
+    pipes: tuple[Level, ...] = ("mma", "exp", "vector", "convert")
+    first = answer.accounts[0]
     for pipe in pipes:
-        if (rate := answer.accounts[0].rate(pipe)) is not None:
+        if (rate := first.rate(pipe)) is not None:
             unit = "FLOP/s" if pipe == "mma" else "op/s"
             notes.append(f"{_PIPES[pipe]} at {decimal(rate.value, unit)}: {rate.how}")
+    if converts:
+        notes.append(
+            f"products multiply {first.operand}: {first.narrow} operands are converted to it as they are brought in"
+        )
+        if first.rate("convert") is None and answer.machine is not None:
+            notes.append(
+                f"{answer.machine.id} states no rate of converting {first.narrow}: its time is unknown and left out"
+            )
     return Section("time: each pipe and level alone at its peak; the slowest binds", table, notes)
 
 

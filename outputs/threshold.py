@@ -45,6 +45,8 @@ def threshold(account: Account, *, tied: bool) -> Threshold | None:
     """
     if account.live_bytes is None or (account.sharing is not None and not account.rereads):
         return None
+    if not account.live_bytes.has(N_k) and not (tied and account.live_bytes.has(N_q)):
+        return None
     try:
         number = longest(account, account.values, tied=tied)
         if number is None:

@@ -31,6 +31,7 @@ class Plan:
         algebra: rules on the graph.
         schedule: rules on the schedule; the last is the cache's.
         tiles: tile sizes used for numbers when none are given, perhaps in other symbols.
+        divides: (divisor, dividend) pairs of symbols that must divide, such as the splits and the keys.
         direction: ``forward`` or ``backward``: whether it schedules a first pass or one that another ran before.
         after: of a backward pass, the schedule that the forward pass before it is run with.
     """
@@ -41,6 +42,7 @@ class Plan:
     algebra: AlgebraRules
     schedule: ScheduleRules
     tiles: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
     direction: str = "forward"
     after: str = ""
 

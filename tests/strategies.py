@@ -7,6 +7,7 @@ from itertools import product
 
 from hypothesis import reject
 from hypothesis import strategies as st
+from sympy import divisors
 
 from derive.attention import names as variant_names
 from derive.attention import variant
@@ -23,10 +24,10 @@ tiles = st.integers(1, 8)
 widths = st.integers(1, 4)
 
 
-def applies(name: str, schedule: str) -> bool:
+def applies(name: str, schedule: str, mask: str = "full") -> bool:
     """Whether every rule of *schedule* applies to a variant: a backward one needs a forward pass, FlashAttention a softmax."""
     try:
-        plan(schedule).derive(variant(name).graph())
+        plan(schedule).derive(variant(name).graph(mask))
     except PreconditionError:
         return False
     return True
@@ -34,9 +35,9 @@ def applies(name: str, schedule: str) -> bool:
 
 PAIRS = tuple(pair for pair in product(variant_names(), schedule_names()) if applies(*pair))
 """Each variant with each schedule that fits it."""
-pairs = st.sampled_from(PAIRS)
-FORWARD = tuple(n for n in schedule_names() if plan(n).direction == "forward" and ("mha", n) in PAIRS)
-"""Schedules of plain attention."""
+FORWARD = tuple(n for n in schedule_names() if plan(n).direction == "forward" and applies("mha", n, "causal"))
+"""Schedules of plain attention that take every mask."""
+pairs = st.sampled_from(tuple(pair for pair in PAIRS if applies(*pair, "causal")))
 
 
 def is_plain(name: str) -> bool:
@@ -63,11 +64,12 @@ def mask_sizes() -> st.SearchStrategy[dict[str, int]]:
 
 @st.composite
 def shapes(draw: st.DrawFn) -> dict[str, int]:
-    """A value for every symbol of every variant and schedule; hk divides h, tiles need not divide anything."""
-    h_k = draw(st.integers(1, 3))
+    """A value for every symbol of every variant and schedule; hk divides h, splits divide N_k, tiles need divide nothing."""
+    h_k, keys = draw(st.integers(1, 3)), draw(extents)
     return {
         "N_q": draw(extents),
-        "N_k": draw(extents),
+        "N_k": keys,
+        "n_s": draw(st.sampled_from(divisors(keys))),
         "d": draw(widths),
         "d_v": draw(widths),
         "d_c": draw(widths),
@@ -86,7 +88,16 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
 def derivation(variant_name: str, schedule: str, mask: str, order: str = "head", sawtooth: bool = False) -> Derivation:
     """The derivation of a schedule for a variant, all symbols kept; an example is rejected whose mask forbids it."""
     chosen = plan(schedule).ordered(order=order, sawtooth=sawtooth)
+    found = variant(variant_name)
     try:
-        return chosen.derive(variant(variant_name).graph(mask))
+        return chosen.derive(found.graph() if found.own_mask else found.graph(mask))
     except PreconditionError:
         reject()
+
+
+def fitted(variant_name: str, numbers: dict[str, int]) -> dict[str, int]:
+    """*numbers* with each size that another must divide made a multiple of it, no larger than four times."""
+    found = dict(numbers)
+    for divisor, dividend in variant(variant_name).divides:
+        found[dividend.name] = found[divisor.name] * (1 + found[dividend.name] % 4)
+    return found

@@ -43,7 +43,7 @@ class Count:
         self.schedule, self.kernel, self.alike, self.where = schedule, kernel, dict(alike), where
         loops = [loop for loop in kernel.loops if loop.tile.free_symbols]
         self.extents = {s: loop.extent.xreplace(self.alike) for loop in loops for s in loop.tile.free_symbols}
-        self.footprint = working_set(schedule, kernel).amount.xreplace(self.alike) if loops else sp.Integer(0)
+        self.footprint = working_set(schedule, kernel).amount.xreplace(self.alike) if kernel.loops else sp.Integer(0)
         self.others: list[
             tuple[Kernel, Envelope]
         ] = []  # with single trips, as far as those fit; filled by ``envelope``

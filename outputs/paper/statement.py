@@ -93,9 +93,12 @@ def assumptions(explanation: Explanation) -> list[str]:
     mask = explanation.accounts[0].derivation.start.mask
     said = [
         f"Forward pass of {escaped(request.variant.name)}, {escaped(request.variant.says)} {cited(request.variant.reference)};"
-        f" {escaped(mask.says) if mask else 'no mask'}."
+        f" {escaped(request.variant.seen_by(mask))}."
     ]
-    said += [f"${latex(small)}$ divides ${latex(large)}$." for small, large in request.variant.divides]
+    said += [
+        f"${latex(small)}$ divides ${latex(put(large, explanation.alike))}$."
+        for small, large in request.variant.divides
+    ]
     said += [
         "Every tile is loaded whole and aligned; the last tile of an index may be smaller. An operator that is not tiled"
         " counts each operand once.",

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from rules.plan import Plan
 
 MODULES = (
-    "op_by_op", "naive", "square", "row_resident", "flash1", "flash2", "flash2_packed", "absorbed", "reassociated",
+    "op_by_op", "naive", "square", "row_resident", "flash1", "flash2", "flash2_packed", "split_kv",
+    "per_sequence", "cascade", "absorbed", "reassociated", "recurrent", "chunkwise", "chunkwise_materialised",
     "naive_backward", "square_backward", "flash1_backward", "flash2_backward",
 )  # fmt: skip
 """Files of this folder in reading order; a schedule's name is its file's, with hyphens."""

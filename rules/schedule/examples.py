@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.attention.gqa import VARIANT as GQA
+from derive.attention.linear_recurrent import VARIANT as RECURRENCE
 from derive.attention.mha import VARIANT as MHA
 from derive.graph import Graph
 from derive.rewrite import Rule
@@ -56,6 +57,11 @@ def backward_streaming(mask: str = "full", *, grouped: bool = False) -> Graph:
 
 def _attention(mask: str, grouped: bool = False) -> Graph:
     return (GQA if grouped else MHA).graph(mask)
+
+
+def recurrence() -> Graph:
+    """Linear attention token by token."""
+    return RECURRENCE.graph()
 
 
 def _after(graph: Graph, *rules: Rule[Graph]) -> Graph:

@@ -37,7 +37,8 @@ def eligible(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
         again = any(not x.carried_by(tensor) for x in kernel.loops)
         if earlier or (again and (read_in or is_accumulator(schedule, kernel, tensor))):
             found.append(tensor.name)
-    return tuple(found)
+    states = (t.name for t in schedule.moving_states_of(kernel) if t not in schedule.outputs_of(kernel))
+    return tuple(dict.fromkeys((*found, *states)))
 
 
 def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rule[Schedule]:

@@ -27,9 +27,11 @@ Match = tuple[Kernel, tuple[Index, ...]]
 
 
 def parallel_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
-    """Indices over which CTAs can run without meeting in any result of *kernel*, outermost first."""
-    every = dict.fromkeys(i for e in reversed(schedule.nodes(kernel)) for i in e.output.indices)
-    return tuple(i for i in every if all(schedule.is_independent(name, kernel, (i,)) for name in kernel.einsums))
+    """Indices over which CTAs can run without meeting in any result of *kernel*, and in no order, outermost first."""
+    nodes = schedule.nodes(kernel)
+    every = dict.fromkeys(i for e in reversed(nodes) for i in e.output.indices)
+    free = (i for i in every if i.name not in {e.previous for e in nodes})
+    return tuple(i for i in free if all(schedule.is_independent(name, kernel, (i,)) for name in kernel.einsums))
 
 
 def row_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:

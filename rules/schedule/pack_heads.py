@@ -1,4 +1,4 @@
-"""Put the query heads that share a KV head into one tile.
+"""Put the query heads that share a KV head, or the sequences that share a prefix, into one tile.
 
     grid r: grid q tile: body   =   grid (q, r) tile: body      rows of B_r query-head pairs, heads fastest
 
@@ -11,6 +11,7 @@ Reference     Shah et al. 2024, arXiv:2407.08608 (GQA packing in the released ke
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from derive.einsum import Einsum, Map, Tensor
 from derive.graph import Graph
@@ -23,16 +24,22 @@ Match = tuple[Kernel, Loop, Loop]
 
 
 def shape(schedule: Schedule) -> Iterator[Match]:
-    """A grid loop over a head that K does not carry, and the grid loop over query tiles."""
+    """A grid loop over a head, or over sequences, that some operand lacks, and the grid loop over query tiles."""
     for kernel in schedule.kernels:
         rows = kernel.loop_of("q")
-        if rows is None or not rows.grid or len(rows.indices) > 1:
+        if rows is None or not rows.grid:
             continue
         inputs = schedule.inputs_of(kernel)
         for heads in kernel.grid:
-            shares = any(not heads.carried_by(t) and t.indices for t in inputs)
+            shares = any(not heads.carried_by(t) and not rows.carried_by(t) for t in inputs)
             if heads is not rows and len(heads.indices) == 1 and heads.tile == 1 and shares:
                 yield kernel, heads, rows
+
+
+def _shape_of_groups(schedule: Schedule) -> Iterator[Match]:
+    """The same for the innermost such loop of a kernel alone, as long as nothing is packed: the heads of a group."""
+    found = {kernel: (kernel, heads, rows) for kernel, heads, rows in shape(schedule) if len(rows.indices) == 1}
+    yield from found.values()  # the last of a kernel is its innermost
 
 
 def rewrite(schedule: Schedule, match: Match) -> Schedule:
@@ -77,3 +84,6 @@ RULE: Rule[Schedule] = Rule(
     rewrite=rewrite,
     example=_grouped,
 )
+GROUP: Rule[Schedule] = replace(RULE, name="pack-group", shape=_shape_of_groups)
+"""Where several loops may be packed, such as heads and sequences that share a prefix, the heads of a group alone."""
+RULES = (RULE, GROUP)

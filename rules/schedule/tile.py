@@ -12,7 +12,8 @@ Reference     Nayak et al. 2024, arXiv:2406.10491, section 3; Dao et al. 2022, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import sympy as sp
 
@@ -22,7 +23,7 @@ from derive.notation import cascade
 from derive.passes import passes
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import B_c, B_r, N_k, N_q, b, h, h_k
+from derive.symbols import B_c, B_r, N_k, N_p, N_q, b, h, h_k, n_s
 from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
 from rules.schedule.fuse_pairs import runs_over_pairs
 from rules.schedule.launch import row_indices
@@ -30,8 +31,21 @@ from rules.schedule.launch import row_indices
 Match = tuple[Kernel, str]
 
 
-def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
-    """The rule that tiles *index* by *size* as the innermost sequential loop, first where queries meet keys."""
+def tile(
+    index: str,
+    size: sp.Expr,
+    *,
+    example: Callable[[], Graph] = streaming,
+    two_passes: Callable[[], Graph] | None = None,
+) -> Rule[Schedule]:
+    """The rule that tiles *index* by *size* as the innermost sequential loop, first where queries meet keys.
+
+    Args:
+        index: what is run over.
+        size: how much of it at a time.
+        example: a graph that needs one pass over it.
+        two_passes: one that needs two; by default a softmax over it.
+    """
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
         for kernel in sorted(schedule.kernels, key=lambda k: not any(map(runs_over_pairs, schedule.nodes(k)))):
@@ -48,7 +62,6 @@ def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
     def one_pass(schedule: Schedule, kernel: Kernel) -> bool:
         return _needs_one_pass(schedule, kernel, index)
 
-    streamed = index == "k"
     return Rule(
         name="tile",
         claim=f"{index} is run over in tiles of {size}",
@@ -58,11 +71,11 @@ def tile(index: str, size: sp.Expr) -> Rule[Schedule]:
             Precondition(
                 says=f"the kernel needs one pass over {index}",
                 holds=one_pass,
-                counterexample=lambda: fused(two_pass() if streamed else _needs_two_passes(index)),
+                counterexample=lambda: fused(two_passes() if two_passes else _needs_two_passes(index)),
             ),
         ),
         rewrite=rewrite,
-        example=lambda: fused(streaming()),
+        example=lambda: fused(example()),
         options=f"{index} by {size}",
     )
 
@@ -140,6 +153,31 @@ SHARED_HEADS: Rule[Schedule] = Rule(
     rewrite=_loop_over_heads,
     example=_grouped_backward,
 )
+
+
+def _prefix(*, two_passes: bool = False) -> Graph:
+    """The row sum of exponentials over shared keys, relative to their maximum in two passes."""
+    text = "E[q,p] = exp(S[q,p])\nl[q] = sum[p] E[q,p]"
+    if two_passes:
+        text = "m[q] = max[p] S[q,p]\nX[q,p] = S[q,p] - m[q]\nE[q,p] = exp(X[q,p])\nl[q] = sum[p] E[q,p]"
+    return cascade(text, {"q": N_q, "p": N_p}, outputs=("l",), width=b)
+
+
+def _merge(*, repaired: bool) -> Graph:
+    """The sums of several parts, each relative to its own maximum, added up; repaired as the maximum rises, or not."""
+    text = """
+        m[q]   = max[s] m_s[s,q]
+        X[s,q] = m_s[s,q] - m[q]
+        w[s,q] = exp(X[s,q])
+        l[q]   = sum[s] w[s,q] * l_s[s,q]
+    """
+    graph = cascade(text, {"q": N_q, "s": n_s}, outputs=("l",), width=b)
+    total = graph.producers["l"]
+    return graph.replace((total,), (replace(total, rescale="m"),)) if repaired else graph
+
+
 QUERIES = tile("q", B_r)
-KEYS = tile("k", B_c)
-RULES = (QUERIES, KEYS, SHARED_HEADS)
+KEYS = tile("k", B_c, two_passes=two_pass)
+PREFIX = tile("p", B_c, example=_prefix, two_passes=lambda: _prefix(two_passes=True))
+PARTS = tile("s", sp.Integer(1), example=lambda: _merge(repaired=True), two_passes=lambda: _merge(repaired=False))
+RULES = (QUERIES, KEYS, PREFIX, PARTS, SHARED_HEADS)

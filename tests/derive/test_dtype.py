@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from derive.dtype import TYPES, dtype
-from derive.errors import UnknownNameError
+from derive.errors import BadValueError, UnknownNameError
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,10 @@ from derive.errors import UnknownNameError
         ("fp16", Fraction(2)),
         ("fp8", Fraction(1)),
         ("int8", Fraction(1)),
-        ("fp4", Fraction(1, 2)),
         ("mxfp8", Fraction(33, 32)),
         ("mxfp4", Fraction(17, 32)),
         ("nvfp4", Fraction(9, 16)),
+        ("int4-g128", Fraction(33, 64)),
     ],
 )
 def test_a_width_is_exact_and_counts_the_scale(name: str, width: Fraction) -> None:
@@ -41,3 +41,15 @@ def test_an_unknown_type_is_refused_with_the_nearest() -> None:
         dtype("fb16")
     with pytest.raises(UnknownNameError, match=r"known: fp64, fp32"):
         dtype("quaternion")
+
+
+@pytest.mark.parametrize(("name", "ways_out"), [("fp4", "mxfp4 .* or nvfp4"), ("INT4", "int4-g128")])
+def test_four_bits_without_a_scale_are_refused(name: str, ways_out: str) -> None:
+    """Their range holds no tensor; the scale's bytes count, so which scale must be said."""
+    with pytest.raises(BadValueError, match=f"is stored with a scale a block of elements.*: take {ways_out}"):
+        dtype(name)
+
+
+def test_a_scaled_type_multiplies_at_the_rate_of_its_elements() -> None:
+    """A machine states the rate of fp4, whichever scale its blocks have."""
+    assert [dtype(n).multiplies_as for n in ("mxfp4", "nvfp4", "mxfp8", "bf16")] == ["fp4", "fp4", "fp8", "bf16"]

@@ -50,7 +50,9 @@ def test_a_node_prints_as_mathematics() -> None:
     assert str(Tensor("c", (), b)) == "c"
 
 
-ARITIES = {"position": 0} | dict.fromkeys(("copy", "neg", "exp", "log", "tanh", "sigmoid", "keep", "softmax"), 1)
+ARITIES = {"position": 0} | dict.fromkeys(
+    ("copy", "view", "neg", "exp", "log", "tanh", "sigmoid", "keep", "softmax"), 1
+)
 
 
 @pytest.mark.parametrize(("operator", "arity"), [(m, ARITIES.get(m.value, 2)) for m in Map])

@@ -19,7 +19,7 @@ from derive.schedule import Kernel, Loop, Schedule, lift
 from derive.symbols import N_k, N_q, b, d, h
 from rules.algebra import online_softmax, split_softmax
 from rules.schedule.examples import flash, fused, loop, streaming, three_pass, two_pass
-from tests.strategies import derivation, masks, pairs, shapes
+from tests.strategies import derivation, fitted, masks, pairs, shapes
 
 NUMBERS = {"N_q": 7, "N_k": 9, "d": 3, "d_v": 2, "h": 4, "h_k": 2, "B": 2, "B_r": 3, "B_c": 2}
 SCALARS = {"c": 0.6, "a": -0.3, "cap": 1.7, "p": 0.4, "lambda": 0.8}
@@ -43,7 +43,7 @@ def agree(schedule: Schedule, numbers: dict[str, int] | None = None) -> bool:
 @given(pair=pairs, mask=masks, numbers=shapes())
 def test_every_schedule_computes_its_graph(pair: tuple[str, str], mask: str, numbers: dict[str, int]) -> None:
     """All plans, variants and masks, forward and backward; ragged tiles, N_q unlike N_k, d unlike d_v, packed heads."""
-    made = derivation(*pair, mask)
+    made, numbers = derivation(*pair, mask), fitted(pair[0], numbers)
     inputs = random_inputs(made.start, numbers, np.random.default_rng(0))
     found, wanted = execute(made.schedule, inputs, SCALARS, numbers), evaluate(made.start, inputs, SCALARS, numbers)
     for output in made.start.outputs:

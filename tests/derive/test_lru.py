@@ -13,7 +13,7 @@ from derive.notation import cascade
 from derive.replay import walk
 from derive.schedule import Residency, Schedule, lift
 from derive.symbols import N_k, N_q, b
-from tests.strategies import derivation, masks, pairs, shapes
+from tests.strategies import derivation, fitted, masks, pairs, shapes
 
 HEAD = {"N_q": 16, "N_k": 16, "d": 2, "d_v": 2, "h": 1, "h_k": 1, "B": 1, "B_r": 4, "B_c": 4}
 """One head: K and V have 4 tiles of 16 bytes each, 128 bytes in all, and there are 4 CTAs."""
@@ -191,7 +191,7 @@ def test_hbm_moves_at_most_what_the_sms_move(
     pair: tuple[str, str], mask: str, numbers: dict[str, int], running: int, capacity: int
 ) -> None:
     """A cache only saves: tensor by tensor and direction by direction, and what must be written is."""
-    cut = derivation(*pair, mask).schedule
+    cut, numbers = derivation(*pair, mask).schedule, fitted(pair[0], numbers)
     widths = dict.fromkeys(cut.graph.tensors, Fraction(1))
     found = replay_cache(cut, numbers, running=running, capacity=capacity, widths=widths)
     for name, (read, written) in walk(cut, numbers).moves.items():

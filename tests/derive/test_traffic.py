@@ -10,15 +10,15 @@ from derive.replay import walk
 from derive.residency import dram
 from derive.schedule import Schedule
 from derive.traffic import compulsory, traffic
-from tests.strategies import derivation, masks, pairs, shapes
+from tests.strategies import derivation, fitted, masks, pairs, shapes
 
 RAGGED = {"N_q": 18, "N_k": 4, "d": 2, "d_v": 3, "h_k": 2, "h": 2, "B": 2, "B_r": 7, "B_c": 4}
 LONELY_LAST_ROW_TILE = {"N_q": 15, "N_k": 15, "d": 4, "d_v": 3, "h_k": 3, "h": 3, "B": 1, "B_r": 2, "B_c": 2}
 
 
 def fixed(variant: str, numbers: dict[str, int]) -> dict[str, int]:
-    """The numbers as *variant* reads them: a decode step has one query."""
-    return {**numbers, "N_q": 1} if variant == "decode" else numbers
+    """The numbers as *variant* reads them: a decode step has one query, and chunks divide a sequence."""
+    return {**numbers, "N_q": 1} if variant == "decode" else fitted(variant, numbers)
 
 
 @settings(max_examples=600)
@@ -82,7 +82,7 @@ def test_no_more_is_held_than_the_footprint(pair: tuple[str, str], mask: str, nu
 def test_compulsory_dram_and_sm_bytes_are_in_order(pair: tuple[str, str], mask: str, numbers: dict[str, int]) -> None:
     """0 <= compulsory <= SM-side, and HBM traffic lies between nothing and the SM-side count, tensor by tensor."""
     cut, numbers = derivation(*pair, mask).schedule, fixed(pair[0], numbers)
-    machine = {"C": 4, "C_L2": 600, "b": 2, "b_kv": 2, "b_s": 2, "b_p": 2, "b_l": 2, "b_acc": 4}
+    machine = {"C": 4, "C_L2": 600, "b": 2, "b_kv": 2, "b_s": 2, "b_p": 2, "b_l": 2, "b_acc": 4, "b_part": 4, "b_h": 2}
     seen, hbm = traffic(cut).by_tensor, dram(cut).by_tensor
     for name, move in compulsory(cut.graph).by_tensor.items():
         assert 0 <= value(move.read, numbers) <= value(seen[name].read, numbers)

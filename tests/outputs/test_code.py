@@ -105,7 +105,7 @@ def test_the_module_needs_nothing_and_evaluates_nothing() -> None:
     assert not [n for n in ast.walk(plain) if isinstance(n, ast.Constant) and isinstance(n.value, float)]
 
 
-@pytest.mark.parametrize("words", [(), ("N=8192", "d=128", "dtype=fp4"), ("mask=causal", "h=8", "hk=2", "kv=fp8")])
+@pytest.mark.parametrize("words", [(), ("N=8192", "d=128", "dtype=mxfp4"), ("mask=causal", "h=8", "hk=2", "kv=fp8")])
 def test_its_examples_run_and_its_types_hold(words: tuple[str, ...], tmp_path: Path) -> None:
     """doctest, mypy --strict and ruff, as they come."""
     explanation = answer(*words, name="gqa", schedules=("naive", "flash2", "flash2-packed"))

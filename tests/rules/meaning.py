@@ -25,7 +25,8 @@ from derive.traffic import traffic
 Subject = Graph | Schedule
 Numbers = Mapping[str, int]
 
-RAGGED = {"N_q": 5, "N_k": 7, "d": 2, "d_v": 3, "h": 4, "h_k": 2, "B": 2, "B_r": 2, "B_c": 3, "B_d": 2}
+RAGGED = {"N_q": 5, "N_k": 7, "n_s": 7, "N_p": 8, "d": 2, "d_v": 3, "h": 4, "h_k": 2, "B": 2}
+RAGGED |= {"B_r": 2, "B_c": 3, "B_d": 2}
 """Every index has several tiles, and the last one is ragged."""
 
 
@@ -60,6 +61,13 @@ def computes_its_graph(schedule: Schedule, numbers: Numbers) -> bool:
     wanted = evaluate(schedule.graph, inputs, scalars_of(schedule.graph), numbers)
     found = execute(schedule, inputs, scalars_of(schedule.graph), numbers)
     return all(close(found[name], wanted[name]) for name in schedule.graph.outputs)
+
+
+def small_extents(before: Graph, after: Graph, extent: int) -> tuple[dict[str, int], dict[str, int]]:
+    """*extent* for each index of either graph; an index that the second has in parts is as long as all parts of the first."""
+    found = dict.fromkeys(before.indices | after.indices, extent)
+    parts = {i.part_of for i in after.indices.values() if i.part_of and i.name not in before.indices}
+    return found | dict.fromkeys(parts, extent**2), found
 
 
 def streamed(graph: Graph, indices: Iterable[str], tile: int) -> Schedule:

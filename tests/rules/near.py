@@ -20,7 +20,7 @@ from derive.mask import Mask, causal
 from derive.notation import cascade
 from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import B_c, B_r, N_k, N_q, b
-from rules.schedule.examples import streaming, three_pass, two_pass
+from rules.schedule.examples import recurrence, streaming, three_pass, two_pass
 
 ATTEMPTS = 50
 """Draws after which a seed is given up: most changes of an index leave no graph with a meaning."""
@@ -132,6 +132,7 @@ def _grounds() -> tuple[Graph, ...]:
         streaming("causal", grouped=True),
         _across_heads(),
         _half_masked(),
+        recurrence(),
     )
 
 

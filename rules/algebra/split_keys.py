@@ -1,0 +1,123 @@
+r"""Cut the keys into parts: what is reduced over k is reduced within each part, and then over the parts.
+
+    sum_k A[q,k]   =   sum_s ( sum_k A[q,s,k] ),        max_k A[q,k]   =   max_s ( max_k A[q,s,k] )
+
+Precondition  no mask thins the pairs; no softmax normalises over k; no output carries k; nothing is made from the positions of
+              keys; n_s divides N_k (a number, checked where numbers are).
+Proof         sums and maxima are associative: the points of a reduction are the same, taken part by part. Where k stands in
+              memory, (s, k) stands in its place with k fastest: the same elements, the same bytes.
+Effect        nothing waits for a whole run over k but the reductions over s: parts can run at once. Each reduction leaves n_s
+              partial results instead of one.
+Reference     Dao et al. 2023, Flash-Decoding, crfm.stanford.edu/2023/10/12/flashdecoding.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from derive.einsum import Einsum, Index, Map, Reduce, Tensor
+from derive.graph import Graph
+from derive.mask import causal
+from derive.rewrite import Precondition, Rule
+from derive.symbols import N_k, N_q, b, b_l, b_part, b_s, d_v, n_s
+
+CUT, PART = "k", "s"
+"""The index that is cut, and the one that says which part."""
+
+
+def shape(graph: Graph) -> Iterator[Index]:
+    """The keys, where something is reduced over them and they are not cut yet."""
+    keys = graph.indices.get(CUT)
+    if PART not in graph.indices and not graph.given and keys and any(keys in e.reduced for e in graph.einsums):
+        yield keys
+
+
+def rewrite(graph: Graph, keys: Index) -> Graph:
+    """Every tensor over k has an index more; every reduction over k is followed by one over the parts."""
+    part, inside = Index(PART, n_s, part_of=CUT), Index(CUT, keys.extent / n_s)
+
+    def cut(tensor: Tensor) -> Tensor:
+        """An input keeps its place in memory; what is made has its parts outermost."""
+        if keys not in tensor.indices:
+            return tensor
+        made = tensor.name in graph.producers
+        in_place = (part, inside) if not made else (inside,)
+        indices = tuple(new for i in tensor.indices for new in (in_place if i == keys else (i,)))
+        return replace(tensor, indices=(part, *indices) if made else indices)
+
+    einsums: list[Einsum] = []
+    for e in graph.einsums:
+        cut_up = replace(e, output=cut(e.output), inputs=tuple(map(cut, e.inputs)), domain=None, rescale=None)
+        if keys not in e.space:
+            einsums.append(e)
+        elif keys not in e.reduced:
+            einsums.append(cut_up)
+        else:
+            partial = Tensor(f"{e.output.name}_{PART}", (part, *e.output.indices), b_part)
+            einsums += [replace(cut_up, output=partial), Einsum(e.output, (partial,), Map.COPY, e.reduce)]
+    return replace(graph, einsums=tuple(einsums))
+
+
+def _no_mask(graph: Graph, keys: Index) -> bool:
+    return not any(e.domain is not None and keys.name in (e.domain.row, e.domain.column) for e in graph.einsums)
+
+
+def _no_softmax(graph: Graph, keys: Index) -> bool:
+    return not any(e.map.is_opaque and e.output.indices[-1] == keys for e in graph.einsums)
+
+
+def _no_output(graph: Graph, keys: Index) -> bool:
+    return not any(keys in graph.tensors[name].indices for name in graph.outputs)
+
+
+def _nothing_is_generated(graph: Graph, keys: Index) -> bool:
+    return not any(e.map.is_generated and keys in e.output.indices for e in graph.einsums)
+
+
+def _graph(*, masked: bool = False, opaque: bool = False, leaves: bool = False, positions: bool = False) -> Graph:
+    """The row maximum of scores, and their product with V; perhaps the sum of the keys' positions beside them."""
+    q, k, e = Index("q", N_q), Index("k", N_k), Index("e", d_v)
+    s, v, p = Tensor("S", (q, k), b_s), Tensor("V", (k, e), b), Tensor("P", (q, k), b_s)
+    mask = causal(N_q, N_k) if masked else None
+    einsums: tuple[Einsum, ...] = (
+        Einsum(Tensor("m", (q,), b_l), (s,), Map.COPY, Reduce.MAX, mask),
+        Einsum(p, (s,), Map.SOFTMAX if opaque else Map.EXP, None, mask),
+        Einsum(Tensor("O", (q, e), b), (p, v), Map.MUL, Reduce.SUM, mask),
+    )
+    if positions:
+        x, total = Tensor("x", (k,), b), Tensor("t", (), b)
+        einsums += (Einsum(x, (), Map.POSITION), Einsum(total, (x,), Map.COPY, Reduce.SUM))
+    return Graph(einsums, ("m", "O", *(("P",) if leaves else ()), *(("t",) if positions else ())))
+
+
+RULE = Rule(
+    name="split-keys",
+    claim="the keys are cut into n_s parts; sums and maxima over them are taken within each part, then over the parts",
+    reference="Flash-Decoding, crfm.stanford.edu/2023/10/12/flashdecoding.html; arXiv:1805.02867",
+    shape=shape,
+    preconditions=(
+        Precondition(
+            says="no mask thins the pairs, since what a part keeps of an interval of keys is none in (query, key of the part)",
+            holds=_no_mask,
+            counterexample=lambda: _graph(masked=True),
+        ),
+        Precondition(
+            says="no softmax normalises over the keys: it must be opened first",
+            holds=_no_softmax,
+            counterexample=lambda: _graph(opaque=True),
+        ),
+        Precondition(
+            says="no output carries the keys, so that what is left has the indices it had",
+            holds=_no_output,
+            counterexample=lambda: _graph(leaves=True),
+        ),
+        Precondition(
+            says="nothing is made from the positions of the keys, which a part would count from its own first",
+            holds=_nothing_is_generated,
+            counterexample=lambda: _graph(positions=True),
+        ),
+    ),
+    rewrite=rewrite,
+    example=_graph,
+)

@@ -1,0 +1,109 @@
+r"""Run what streams over one index in a kernel of its own, and what merges several such streams in another.
+
+    kernels Sp, .., Up | S, .., U | w, .., O   =   kernel Sp..Up: over p;   kernel S..U: over k;   kernel w..O: over neither
+
+Precondition  no kernel of the run has loops yet; what the run reads from other kernels is made before it.
+Proof         the merged kernel stands where its first one stood and runs the same Einsums in the same order; nothing in it
+              waits for a kernel that it has moved past.
+Effect        scores and exponentials stay on chip; each stream's (m, l, U) cross memory once each way.
+Reference     Ye et al. 2025, FlashInfer, arXiv:2501.01005, section 3.1 (a kernel for the shared prefix, one for the rest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from derive.einsum import Reduce
+from derive.graph import Graph
+from derive.notation import cascade
+from derive.rewrite import Precondition, Rule
+from derive.schedule import Kernel, Schedule, lift
+from derive.symbols import N_k, N_p, N_q, b
+from rules.schedule.examples import loop
+from rules.schedule.fuse_parts import reads_what_is_made, untiled
+
+Match = tuple[Kernel, ...]
+
+
+def shape(schedule: Schedule) -> Iterator[Match]:
+    """The kernels of each stream, then those of none, where any are more than one and there are several streams."""
+    found = streams(schedule.graph)
+    if len(found) < 2:
+        return
+    runs: dict[str, list[Kernel]] = {name: [] for name in (*found, "")}
+    for kernel in schedule.kernels:
+        owners = {next((name for name, members in found.items() if e in members), "") for e in kernel.einsums}
+        if len(owners) == 1:
+            runs[owners.pop()].append(kernel)
+    for run in runs.values():
+        if len(run) > 1:
+            yield tuple(run)
+
+
+def streams(graph: Graph) -> dict[str, set[str]]:
+    """For each index that a maximum is taken over, what runs over it, and what only that reads."""
+    found: dict[str, set[str]] = {}
+    for index in dict.fromkeys(i.name for e in graph.einsums if e.reduce is Reduce.MAX for i in e.reduced):
+        members = {e.output.name for e in graph.einsums if index in {i.name for i in e.space}}
+        for e in reversed(graph.einsums):
+            readers = {reader.output.name for reader in graph.readers.get(e.output.name, ())}
+            if readers and readers <= members and e.output.name not in graph.outputs:
+                members.add(e.output.name)
+        found[index] = members
+    return found
+
+
+def rewrite(schedule: Schedule, match: Match) -> Schedule:
+    """One kernel where the first of the run stood."""
+    return schedule.replace(match, Kernel(tuple(name for kernel in match for name in kernel.einsums)))
+
+
+def _graph(*, late: bool = False) -> Graph:
+    """Row maxima over two lots of keys and their sum; late, the first lot is centred on something made in between."""
+    text = """
+        Y[q,p] = exp(A[q,p])
+        x[q]   = max[p] Y[q,p]
+        Z[q,k] = exp(D[q,k])
+        z[q]   = max[k] Z[q,k]
+        y[q]   = x[q] + z[q]
+    """
+    if late:
+        text = """
+            Y[q,p] = exp(A[q,p])
+            f[q]   = exp(v[q])
+            F[q,p] = Y[q,p] * f[q]
+            x[q]   = max[p] F[q,p]
+            z[q]   = max[k] D[q,k]
+            y[q]   = f[q] + z[q]
+            t[q]   = y[q] + x[q]
+        """
+    return cascade(text, {"q": N_q, "p": N_p, "k": N_k}, outputs=("t" if late else "y",), width=b)
+
+
+def _with_loop(schedule: Schedule) -> Schedule:
+    for name in ("Y", "Z"):
+        kernel = schedule.kernel_of[name]
+        schedule = schedule.replace((kernel,), Kernel(kernel.einsums, (loop(schedule.graph, "q"),)))
+    return schedule
+
+
+RULE: Rule[Schedule] = Rule(
+    name="fuse-streams",
+    claim="each lot of keys streams in a kernel of its own, and what merges the results runs in another",
+    reference="arXiv:2501.01005, section 3.1",
+    shape=shape,
+    preconditions=(
+        Precondition(
+            says="no kernel of the run has loops yet, so merging changes no order of points",
+            holds=untiled,
+            counterexample=lambda: _with_loop(lift(_graph())),
+        ),
+        Precondition(
+            says="what the run reads from other kernels is made before it",
+            holds=reads_what_is_made,
+            counterexample=lambda: lift(_graph(late=True)),
+        ),
+    ),
+    rewrite=rewrite,
+    example=lambda: lift(_graph()),
+)
