@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
-from derive.extremes import down, least, most, up
 from derive.steps import Steps
+from derive.substitution import put as put
 from derive.symbols import M
 from outputs.spelling import rank
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from derive.growth.parameters import Condition
 
 _FUNCTIONS: Mapping[Any, str] = {sp.ceiling: "ceil", sp.floor: "floor", sp.Min: "min", sp.Max: "max"}
-_COMBINE: Mapping[Any, Callable[..., Any]] = {sp.Min: least, sp.Max: most, sp.floor: down, sp.ceiling: up}
 RELATIONS: Mapping[Any, str] = {
     sp.LessThan: "<=",
     sp.StrictLessThan: "<",
@@ -40,21 +39,6 @@ def text(expression: sp.Basic) -> str:
         TypeError: a node that has no notation; it is never guessed.
     """
     return _print(sp.Integer(expression) if isinstance(expression, int) else expression)[0]
-
-
-def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:
-    """*expression* with parts replaced, and minima and roundings simplified only where that is plain."""
-    if expression in replacements:
-        return replacements[expression]
-    parts = [put(a, replacements) for a in expression.args]
-    if all(new is old for new, old in zip(parts, expression.args, strict=True)):
-        return expression
-    combine = _COMBINE.get(expression.func)
-    if combine is not None:
-        return reduce(combine, parts) if len(parts) > 1 else combine(*parts)
-    if expression.func in RELATIONS or isinstance(expression, sp.Piecewise):
-        return expression.func(*parts, evaluate=False)
-    return expression.func(*parts)
 
 
 def tidy(expression: sp.Expr) -> sp.Expr:

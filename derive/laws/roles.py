@@ -1,0 +1,61 @@
+"""The part each symbol plays in a schedule, which says at which numbers a law can be looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from derive.choice import at_most
+from derive.growth.parameters import Condition
+from derive.growth.tile_bounds import sizes_fit
+from derive.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What a law's numbers must respect.
+
+    Attributes:
+        lengths: queries and keys a head, one symbol where they are one.
+        tiles: each tile size with the symbols of what it cuts.
+        sizes: sizes of the mask, each with the number of keys that it is at most.
+        divides: (divisor, dividend) pairs, such as key/value heads and query heads.
+    """
+
+    lengths: tuple[sp.Symbol, ...] = ()
+    tiles: Mapping[sp.Symbol, frozenset[sp.Symbol]] = field(default_factory=dict, hash=False)
+    sizes: tuple[Condition, ...] = ()
+    divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
+
+    @staticmethod
+    def of(
+        schedule: Schedule,
+        alike: Mapping[sp.Symbol, sp.Basic],
+        divides: Iterable[tuple[sp.Symbol, sp.Symbol]] = (),
+    ) -> Roles:
+        """The roles in *schedule*, symbols of *alike* counted as one."""
+        mask = schedule.graph.mask
+        shared = dict(alike)
+        cut: dict[sp.Symbol, set[sp.Symbol]] = {}
+        for loop in (x for kernel in schedule.kernels for x in kernel.loops):
+            for tile in loop.tile.free_symbols:
+                cut.setdefault(tile, set()).update(loop.extent.xreplace(shared).free_symbols)
+        named = {i.name: i.extent.xreplace(shared) for e in schedule.graph.einsums for i in e.space}
+        ends = [named[n] for n in ("q", "k") if n in named] if mask is None else [mask.rows, mask.columns]
+        lengths = dict.fromkeys(x.xreplace(shared) for x in ends if x.xreplace(shared).is_Symbol)
+        pairs = dict.fromkeys((a.xreplace(shared), b.xreplace(shared)) for a, b in divides)
+        return Roles(
+            tuple(lengths),
+            {tile: frozenset(symbols) for tile, symbols in cut.items()},
+            tuple(sizes_fit(mask, shared)),
+            tuple((a, b) for a, b in pairs if a != b),
+        )
+
+    @property
+    def fit(self) -> tuple[sp.Basic, ...]:
+        """That the sizes of the mask fit the keys together: the regime in which none is cut off at both ends."""
+        if not self.sizes:
+            return ()
+        return (at_most(sp.Add(*(size for size, _ in self.sizes)), self.sizes[0][1]),)

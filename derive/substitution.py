@@ -1,0 +1,34 @@
+"""Parts of a closed form replaced, without SymPy's search for simplifications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import sympy as sp
+
+from derive.extremes import down, least, most, up
+
+_COMBINE: Mapping[Any, Callable[..., Any]] = {sp.Min: least, sp.Max: most, sp.floor: down, sp.ceiling: up}
+
+
+def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:
+    """*expression* with parts replaced, and minima and roundings simplified only where that is plain."""
+    if expression in replacements:
+        return replacements[expression]
+    parts = [put(a, replacements) for a in expression.args]
+    if all(new is old for new, old in zip(parts, expression.args, strict=True)):
+        return expression
+    combine = _COMBINE.get(expression.func)
+    if combine is not None:
+        return reduce(combine, parts) if len(parts) > 1 else combine(*parts)
+    if isinstance(expression, (sp.core.relational.Relational, sp.Piecewise)):
+        return expression.func(*parts, evaluate=False)
+    return expression.func(*parts)
+
+
+def free(expression: sp.Basic) -> set[sp.Symbol]:
+    """The symbols of *expression* that no sum binds; SymPy's own ``free_symbols`` asks every part of a sum again."""
+    bound = {total.args[1].args[0] for total in expression.atoms(sp.Sum)}
+    return set(expression.atoms(sp.Symbol)) - bound
