@@ -1,0 +1,84 @@
+"""Tables of sizes and counts from CSV files: numbers only, nothing evaluated, bad rows named."""
+
+from __future__ import annotations
+
+import csv
+import re
+from fractions import Fraction
+from pathlib import Path
+
+from derive.errors import BadValueError, repeated
+from derive.exact import Number
+
+LARGEST_FILE = 16 * 2**20
+"""Bytes of a file that is read."""
+MOST_ROWS = 200_000
+_NUMBER = re.compile(r"[+-]?(\d+(?:,\d{3})+|\d+)?(\.\d+)?(?:[eE][+-]?\d{1,3})?")
+
+
+def number(text: str, where: str) -> Number:
+    """The number that *text* writes, exactly, thousands separated or not.
+
+    Raises:
+        BadValueError: it is none, or not finite.
+    """
+    stripped = text.strip()
+    if stripped.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        raise BadValueError(
+            f"{where} is {repeated(stripped)}: a measurement is a finite number; measure that row again, or leave it out"
+        )
+    matched = _NUMBER.fullmatch(stripped)
+    if len(stripped) > 60 or matched is None or not (matched[1] or matched[2]):
+        raise BadValueError(
+            f"{where} is {repeated(stripped)}, no number; write digits, such as 8388608, 8,388,608 or 8.4e6"
+        )
+    found = Fraction(stripped.replace(",", ""))
+    return found.numerator if found.denominator == 1 else found
+
+
+def lines_of(path: Path) -> list[list[str]]:
+    """The rows of the CSV file *path*, as text; lines that are no CSV, such as a profiler's ``==PROF==``, are left out.
+
+    Raises:
+        BadValueError: it cannot be read, is empty, too large, or no text.
+    """
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise BadValueError(
+                f"{path} has {size} bytes; at most {LARGEST_FILE} (16 MiB) are read: export fewer rows or metrics"
+            )
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise BadValueError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadValueError(f"{path} is no UTF-8 text; export it as CSV") from None
+    kept = [line for line in text.splitlines() if line.strip() and not line.startswith(("==", "#"))]
+    if not kept:
+        raise BadValueError(f"{path} is empty: it needs a line of column heads and a row for each measurement")
+    try:
+        rows = list(csv.reader(kept, skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise BadValueError(f"{path} is no CSV: {error}") from None
+    if len(rows) > MOST_ROWS:
+        raise BadValueError(f"{path} has {len(rows)} rows; at most {MOST_ROWS} are read")
+    if len(rows) < 2:
+        raise BadValueError(f"{path} has column heads and no row: export at least one measurement")
+    return rows
+
+
+def read_table(path: Path | str) -> list[dict[str, Number]]:
+    """The rows of a CSV file of numbers under column heads, exact.
+
+    Raises:
+        BadValueError: it is no such file; the row and column at fault are named.
+    """
+    heads, *rows = lines_of(Path(path))
+    if len(set(heads)) != len(heads):
+        raise BadValueError(f"{path} has a column head twice; name each column once")
+    found = []
+    for n, row in enumerate(rows, start=2):
+        if len(row) != len(heads):
+            raise BadValueError(f"{path}, row {n}: {len(row)} cells under {len(heads)} heads")
+        found.append({head: number(cell, f"{path}, row {n}, {head}") for head, cell in zip(heads, row, strict=True)})
+    return found

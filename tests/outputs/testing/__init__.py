@@ -1,0 +1,1 @@
+"""What users' tests import."""
