@@ -14,7 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
-from outputs.commands import cache, code, devices, laws, paper, plot, report, sweep
+from outputs.commands import cache, code, confront, devices, laws, paper, plot, report, sweep
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
@@ -333,6 +333,7 @@ sweep.add(main, _question, _answer)
 devices.add(main, _show)
 cache.add(main, _show)
 laws.add(main, _question, _answer, _show)
+confront.add(main, _question, _answer, _show)
 
 if __name__ == "__main__":
     main()

@@ -32,7 +32,7 @@ QUANTITIES: Mapping[str, Callable[[Account], sp.Expr | None]] = {
     "footprint": lambda a: a.footprint,
     "peak": lambda a: a.memory_peak,
 }
-"""What can be asked for: matrix FLOP, useful and executed; exponentials; bytes at three levels; shared memory; HBM at its peak."""
+"""What can be asked for: matrix FLOP, useful and run; exponentials; bytes at three levels; shared memory; HBM at its peak."""
 _NAMES = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
 
 

@@ -1,8 +1,8 @@
 """Known slips of byte and FLOP counters, each as what the derived count becomes when it is made.
 
-Nothing here is a formula of attention: every wrong count is the derived one changed, a tensor read twice or left out, a symbol or
-an extent taken for another, a rounding turned round, a mask dropped. A slip is a diagnosis where its count is the measured one
-at every point looked at.
+Nothing here is a formula of attention: every wrong count is the derived one changed, a tensor read twice or left out, a symbol
+or an extent taken for another, a rounding turned round, a mask dropped. A slip is a diagnosis where its count is the measured
+one at every point looked at.
 """
 
 from __future__ import annotations

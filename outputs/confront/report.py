@@ -1,0 +1,78 @@
+"""A confrontation as text and as JSON."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from derive.errors import repeated
+from outputs.confront.readings import CLOSE
+from outputs.layout import Section, Table
+from outputs.quantities import seconds, significant, size
+
+if TYPE_CHECKING:
+    from outputs.confront.readings import Confrontation
+
+
+def report(found: tuple[Confrontation, ...]) -> list[Section]:
+    """Counter by counter, then the readings, schedule by schedule."""
+    profile = found[0].profile
+    kernels = ", ".join(map(repeated, profile.names[:4])) + (", ..." if len(profile.names) > 4 else "")
+    launches = f", mean of {profile.launches} launches" if profile.launches > 1 else ""
+    sections = [Section("", [f"measured: {kernels}{launches}"])]
+    for one in found:
+        table = Table(("counter", "measured", "engine", "ratio", "residual", "what explains the gap"))
+        for line in one.lines:
+            ratio = "" if line.ratio is None else significant(line.ratio)
+            sign = "-" if line.residual < 0 else "+"
+            residual = sign + _shown(line.counter, abs(line.residual))
+            table.add(
+                line.counter,
+                _shown(line.counter, line.measured),
+                _shown(line.counter, line.expected),
+                ratio,
+                residual,
+                line.assumption,
+            )
+        sections.append(Section(f"{one.account.name}", table))
+        readings = Table(("reading", "DRAM read", "DRAM written"))
+        for name, (read, written) in one.readings.items():
+            readings.add(name, size(read), size(written))
+        says = (
+            f"fits: {one.fits}" if one.fits else f"no reading lies within {significant(100 * CLOSE)} % of what was read"
+        )
+        sections.append(Section(f"{one.account.name}: readings of the cache", readings, [says]))
+    return sections
+
+
+def _shown(counter: str, amount: Fraction) -> str:
+    if counter == "seconds":
+        return seconds(amount) if amount else "0"
+    return f"{significant(100 * amount)} %" if counter == "hit rate" else size(amount)
+
+
+def as_json(found: tuple[Confrontation, ...], variant: str) -> dict[str, Any]:
+    """The object that ``derive confront --json`` prints: bytes, seconds and shares as numbers."""
+    profile = found[0].profile
+    return {
+        "variant": variant,
+        "kernels": list(profile.names),
+        "launches": profile.launches,
+        "schedules": {
+            one.account.name: {
+                "counters": {
+                    line.counter: {
+                        "measured": float(line.measured),
+                        "engine": float(line.expected),
+                        "ratio": line.ratio,
+                        "residual": float(line.residual),
+                        "explanation": line.assumption,
+                    }
+                    for line in one.lines
+                },
+                "readings": {n: {"read": float(r), "write": float(w)} for n, (r, w) in one.readings.items()},
+                "fits": one.fits,
+            }
+            for one in found
+        },
+    }

@@ -1,0 +1,1 @@
+"""Profiles beside the engine."""
