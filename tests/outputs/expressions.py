@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 from hypothesis import strategies as st
+from hypothesis.errors import UnsatisfiedAssumption
 
 from derive.attention import names as variant_names
 from derive.attention import variant as find_variant
@@ -39,7 +40,10 @@ def engine_forms() -> tuple[sp.Basic, ...]:
                 try:
                     account = Account(derivation(variant, schedule, mask, sawtooth=mask == "full"), {})
                     found |= dict.fromkeys(_amounts(account))
-                except DeriveError:  # a rule that does not apply, or tiles that are not counted
+                except (
+                    DeriveError,
+                    UnsatisfiedAssumption,
+                ):  # a rule that does not apply, or tiles that are not counted
                     continue
     return tuple(found)
 

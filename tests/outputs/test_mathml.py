@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from derive.errors import DomainError
+from derive.einsum import Einsum, Index, Map, Tensor
+from derive.errors import DomainError, IllFormedError
+from derive.symbols import N_q, b
 from outputs.formula import latex
-from outputs.latex import statement_latex, step_latex
+from outputs.latex import einsum_latex, statement_latex, step_latex
 from outputs.mathml import ELEMENTS, mathml
 from rules.catalogue import ALL
 from tests.outputs.expressions import engine_forms, forms
@@ -52,6 +55,18 @@ def test_every_formula_of_the_engine_is_drawn() -> None:
     assert len(found) > 200
     for formula in found:
         tree(formula)
+
+
+@pytest.mark.parametrize("map_", Map)
+def test_every_operator_is_drawn(map_: Map) -> None:
+    """The equation of each kind of Einsum, an operator that is added tomorrow too."""
+    q = Index("q", N_q)
+    for indices in ((q,), ()):  # some read scalars alone
+        x, y = Tensor("X", indices, b), Tensor("Y_s", indices, b)
+        with contextlib.suppress(IllFormedError):
+            tree(einsum_latex(Einsum(Tensor("Z", (q,), b), (x, y)[: map_.arity], map_)))
+            return
+    pytest.fail(f"no Einsum could be made with {map_}")
 
 
 @settings(max_examples=150)
