@@ -11,129 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor, prod
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from derive.einsum import Einsum, Map, Reduce, Tensor
+from derive.einsum import Einsum, Tensor
 from derive.errors import DomainError, UnboundError
 from derive.graph import Graph, Recurrence
 from derive.mask import Mask
+from derive.operators import Array, Block, Kept, compute, generated
 from derive.steps import Steps
 from derive.symbols import COPY, ROW
 
 Values = Mapping[str, int | Fraction]
-Array = npt.NDArray[np.float64]
-Kept = npt.NDArray[np.bool_]
-
-
-class Block(NamedTuple):
-    """An array, or a part of one, whose axes have names."""
-
-    axes: tuple[str, ...]
-    values: npt.NDArray[Any]
-
-    def over(self, space: Sequence[str]) -> npt.NDArray[Any]:
-        """The array with the axes of *space*, of length 1 where it lacks one."""
-        order = [self.axes.index(axis) for axis in space if axis in self.axes]
-        return self.values.transpose(order)[tuple(slice(None) if axis in self.axes else None for axis in space)]
-
-
-def _difference(_: Kept, a: Array, b: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isneginf(a), -np.inf, a - b)
-
-
-def _quotient(_: Kept, a: Array, b: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((a == 0) & (b == 0), 0.0, a / b)
-
-
-def _softmax(kept: Kept, a: Array) -> Array:
-    scores = np.where(kept, a, -np.inf)
-    exponentials = np.exp(_difference(kept, scores, scores.max(axis=-1, keepdims=True)))
-    return _quotient(kept, exponentials, exponentials.sum(axis=-1, keepdims=True))
-
-
-def _softmax_gradient(kept: Kept, p: Array, dp: Array) -> Array:
-    p, dp = (np.where(kept, np.broadcast_to(x, kept.shape), 0.0) for x in (p, dp))
-    jacobian = p[..., :, None] * (np.eye(p.shape[-1]) - p[..., None, :])
-    pulled: Array = np.einsum("...k,...kj->...j", dp, jacobian)
-    return pulled
-
-
-def _logarithm(_: Kept, a: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.log(a)
-
-
-MAPS: dict[Map, Callable[..., Array]] = {
-    Map.COPY: lambda _, a: a,
-    Map.VIEW: lambda _, a: a,
-    Map.MUL: lambda _, a, b: a * b,
-    Map.ADD: lambda _, a, b: a + b,
-    Map.SUB: _difference,
-    Map.DIV: _quotient,
-    Map.NEG: lambda _, a: -a,
-    Map.EXP: lambda _, a: np.exp(a),
-    Map.LOG: _logarithm,
-    Map.TANH: lambda _, a: np.tanh(a),
-    Map.SIGMOID: lambda _, a: np.exp(-np.logaddexp(0.0, -a)),
-    Map.POSITION: lambda _, made: made,
-    Map.KEEP: lambda _, made: made,
-    Map.SOFTMAX: _softmax,
-    Map.SOFTMAX_GRADIENT: _softmax_gradient,
-}
-"""What each operator makes of the points that are kept and of its operands; softmax and its gradient run along
-the result's last index. The operand of one that generates is what ``generated`` has made."""
-
-REDUCES: dict[Reduce, Callable[[Array, tuple[int, ...], Kept], Array]] = {
-    Reduce.SUM: lambda points, axes, kept: points.sum(axis=axes, where=kept),
-    Reduce.MAX: lambda points, axes, kept: points.max(axis=axes, where=kept, initial=-np.inf),
-}
-"""How the points that are kept are combined along *axes*."""
-
-
-def compute(einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], kept: Block | None) -> Array:
-    """The values of one Einsum, or of a part of its iteration space.
-
-    Args:
-        einsum: whose operators are used.
-        axes: the result's axes.
-        operands: what it reads; an axis that the result lacks is reduced.
-        kept: the points that are computed; ``None`` for all.
-    """
-    if renamed := einsum.renamed:
-        operands = [Block(tuple(renamed.get(axis, axis) for axis in block.axes), block.values) for block in operands]
-    reduced = dict.fromkeys(axis for block in operands for axis in block.axes if axis not in axes)
-    space = (*axes, *reduced)
-    aligned = [block.over(space) for block in operands]
-    keep = np.ones((1,) * len(space), bool) if kept is None else kept.over(space)
-    shape = np.broadcast_shapes(*(a.shape for a in aligned), keep.shape)
-    keep = np.broadcast_to(keep, shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        points = np.broadcast_to(MAPS[einsum.map](keep, *aligned), shape)
-    if einsum.reduce is None:
-        return np.where(keep, points, 0.0)
-    return REDUCES[einsum.reduce](points, tuple(range(len(axes), len(space))), keep)
-
-
-def generated(einsum: Einsum, shape: Sequence[int], scalars: Mapping[str, Array]) -> Array:
-    """All of what an Einsum makes of coordinates and scalars alone.
-
-    Args:
-        einsum: whose operator generates its result.
-        shape: the result's.
-        scalars: the value of each scalar it reads, by name.
-    """
-    if einsum.map is Map.POSITION:
-        return np.arange(shape[0], dtype=np.float64)
-    rate = float(scalars[einsum.inputs[0].name])
-    seed = [len(shape), *einsum.output.name.encode()]  # a seed of its own for each mask
-    drawn = np.random.default_rng(seed).random(shape)
-    return np.where(drawn < rate, 0.0, 1 / (1 - rate))
 
 
 def evaluate(
@@ -163,16 +53,15 @@ def evaluate(
     def shape(e: Einsum) -> list[int]:
         return [extents[i.name] if i.name in extents else whole(i.extent, symbols) for i in e.output.indices]
 
-    runs = {run.einsums[0]: run for run in graph.recurrences}
-    inside = {e for run in graph.recurrences for e in run.einsums}
+    runs = {e: run for run in graph.recurrences for e in run.einsums}
     for e in graph.einsums:
-        if e in runs:
-            run = runs[e]
+        run = runs.get(e)
+        if run is not None and e == run.einsums[0]:
             read = {t: Block(axes_of(t), known[t.name]) for x in run.einsums for t in x.inputs if t.name in known}
             shapes = {x.output.name: shape(x) for x in run.einsums}
             kept = {x.output.name: kept_by(x) for x in run.einsums}
             known |= stepped(run, axes_of, read, shapes, kept, {})
-        elif e not in inside:
+        elif run is None:
             operands = [Block(axes_of(t), known[t.name]) for t in e.inputs]
             if e.map.is_generated:
                 operands = [Block(axes_of(e.output), generated(e, shape(e), known))]
@@ -191,14 +80,9 @@ def stepped(
 ) -> dict[str, Array]:
     """The values of what a recurrence defines, or of a part of it, step by step.
 
-    Args:
-        run: its Einsums.
-        axes: the axes of a tensor.
-        operands: what they read and do not define.
-        shapes: the shape of each result.
-        kept: the points that each computes; ``None`` for all.
-        states: by what stands one step behind, its value at the first step, zero where it has none; replaced by its value at
-            the step after the last.
+    Read are *axes* of a tensor, the *operands* that it does not define, and by name the *shapes* of its results and the points
+    that are *kept* of each (``None`` for all). *states* has what stands one step behind the first step, zero where it is not
+    there; it is replaced by what stands behind the step after the last.
     """
     found = {e.output.name: np.zeros(shapes[e.output.name]) for e in run.einsums}
     blocks = {**operands, **{e.output: Block(axes(e.output), found[e.output.name]) for e in run.einsums}}
@@ -207,9 +91,8 @@ def stepped(
         part = slice(step, step + 1)
         return Block(block.axes, block.values[tuple(part if a == run.index else slice(None) for a in block.axes)])
 
-    first, *_ = run.einsums
-    steps = shapes[first.output.name][axes(first.output).index(run.index)]
-    for step in range(steps):
+    first = run.einsums[0].output
+    for step in range(shapes[first.name][axes(first).index(run.index)]):
         for e in run.einsums:
             target = at(blocks[e.output], step).values
             if e.previous is not None:

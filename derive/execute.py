@@ -28,21 +28,10 @@ import numpy as np
 
 from derive.einsum import Einsum, Index, Reduce, Tensor
 from derive.errors import IllFormedError
-from derive.evaluate import (
-    Array,
-    Block,
-    Values,
-    arguments,
-    axes_of,
-    compute,
-    generated,
-    kept_pairs,
-    sizes,
-    stepped,
-    whole,
-)
+from derive.evaluate import Values, arguments, axes_of, kept_pairs, sizes, stepped, whole
 from derive.graph import Recurrence
 from derive.mask import Mask
+from derive.operators import Array, Block, compute, generated
 from derive.schedule import Kernel, Loop, Schedule
 
 Coordinates = tuple[int, ...]

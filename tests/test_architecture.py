@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import derive
-from derive import denote, evaluate, execute, flops
+from derive import denote, execute, flops, operators
 from derive.attention import MODULES as VARIANTS
 from derive.attention import names as variant_names
 from derive.attention import variant
@@ -43,9 +43,9 @@ def test_packages_import_only_what_stands_below_them() -> None:
 
 def test_every_operator_has_every_meaning() -> None:
     """Values, expressions, work and streaming each have a line for each operator."""
-    for table in (evaluate.MAPS, denote.MAPS, flops._MAP_OPERATIONS):
+    for table in (operators.MAPS, denote.MAPS, flops._MAP_OPERATIONS):
         assert set(table) == set(Map)
-    for table in (evaluate.REDUCES, denote.TERMS, denote.RANGES, flops._REDUCE_PIPE, execute.UNIT):
+    for table in (operators.REDUCES, denote.TERMS, denote.RANGES, flops._REDUCE_PIPE, execute.UNIT):
         assert set(table) == set(Reduce)
 
 

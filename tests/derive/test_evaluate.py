@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from derive.attention import variant
 from derive.einsum import Map, Reduce
 from derive.errors import DomainError, UnboundError
-from derive.evaluate import MAPS, REDUCES, evaluate, intervals, kept_pairs, number, random_inputs, sizes, whole
+from derive.evaluate import evaluate, intervals, kept_pairs, number, random_inputs, sizes, whole
 from derive.mask import causal
 from derive.masks import MASKS, Pattern
 from derive.notation import cascade
+from derive.operators import MAPS, REDUCES
 from derive.symbols import B_r, M, N_k, N_q, b, d, h, h_k
 from rules.schedule.examples import streaming, three_pass, two_pass
 from tests.seen import seen

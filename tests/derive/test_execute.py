@@ -9,11 +9,12 @@ from hypothesis import given, settings
 
 from derive.attention import variant
 from derive.errors import IllFormedError
-from derive.evaluate import Array, evaluate, random_inputs
+from derive.evaluate import evaluate, random_inputs
 from derive.execute import execute
 from derive.graph import Graph
 from derive.mask import causal
 from derive.notation import cascade
+from derive.operators import Array
 from derive.rewrite import apply_once
 from derive.schedule import Kernel, Loop, Schedule, lift
 from derive.symbols import N_k, N_q, b, d, h

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from derive.attention import variant
 from derive.einsum import Einsum, Index, Map, Tensor
 from derive.errors import IllFormedError
-from derive.evaluate import Array, evaluate, random_inputs
+from derive.evaluate import evaluate, random_inputs
 from derive.execute import execute
+from derive.operators import Array
 from derive.symbols import N_k, N_q, b
 from rules.derivations import plan
 from tests.seen import seen

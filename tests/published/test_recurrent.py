@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from derive.attention import variant
 from derive.denote import denote, equal
-from derive.evaluate import Array, evaluate, random_inputs
+from derive.evaluate import evaluate, random_inputs
 from derive.exact import value
 from derive.execute import execute
 from derive.flops import Convention, Pipe, flops, operations
 from derive.graph import Graph
+from derive.operators import Array
 from derive.schedule import Schedule
 from derive.symbols import C_k, N_q, d, d_v
 from derive.traffic import traffic
@@ -291,6 +292,13 @@ def test_what_cannot_be_is_refused_in_a_sentence(words: tuple[str, ...], error: 
     answer = derive("explain", *words)
     assert answer.code == 2
     assert error in answer.err
+
+
+def test_devices_that_share_a_recurrence_are_refused() -> None:
+    """A ring passes keys on, not states: no count is better than one of something else."""
+    answer = derive("devices", "gla", "devices=8")
+    assert answer.code == 2
+    assert "gla hands a state on from step to step" in answer.err
 
 
 def test_a_chunk_that_does_not_fit_names_the_largest_that_does() -> None:

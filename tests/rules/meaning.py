@@ -10,11 +10,12 @@ import numpy as np
 import sympy as sp
 
 from derive.errors import DomainError, IllFormedError
-from derive.evaluate import Array, evaluate, sizes
+from derive.evaluate import evaluate, sizes
 from derive.exact import holds, value
 from derive.execute import execute
 from derive.graph import Graph
 from derive.lru import replay_cache
+from derive.operators import Array
 from derive.replay import walk
 from derive.residency import dram
 from derive.rewrite import Rule
