@@ -45,9 +45,9 @@ _GROUPS = {
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
 COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
 """Symbols that only one command takes."""
-_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s")
+_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad")
 """Symbols that schedules and machines bring, whatever the variant."""
-_NARROW = {"d", "d_v", "d_c", "d_r", "B_r", "B_c", "B_d", "R"}
+_NARROW = {"d", "d_v", "d_c", "d_r", "B_r", "B_c", "B_d", "n_pad", "R"}
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ _SIGNS = {
     Map.NEG: "-{0}",
     Map.EXP: "exp {0}",
     Map.LOG: "log {0}",
+    Map.TANH: "tanh {0}",
+    Map.VIEW: "{0}",
     Map.SOFTMAX: "softmax {0}",
 }
 """How an operation is written; others by their name."""

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 from outputs.formula import latex
 from outputs.mathml import mathml
 
-_FUNCTIONS = frozenset({"min", "max", "gcd", "exp", "log", "softmax"})
+_FUNCTIONS = frozenset({"min", "max", "gcd", "exp", "log", "tanh", "softmax"})
 """Names that stand apart from what is beside them."""
 _VOID = frozenset({"meta", "br", "input", "col"})
 
