@@ -26,7 +26,7 @@ LOWEST, HIGHEST = -1, 2
 _COEFFICIENTS = HIGHEST - LOWEST + 1
 POINTS = _COEFFICIENTS + 2
 """Values along the symbol: two more than coefficients."""
-MOST_OPERATIONS = 250
+MOST_OPERATIONS = 100
 """Beyond this, or with sums in sums, values at many numbers take too long to ask for."""
 _X = sp.Symbol("x")
 

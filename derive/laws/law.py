@@ -15,6 +15,7 @@ import sympy as sp
 
 from derive.errors import DomainError, UnboundError
 from derive.exact import Number, Values, holds, value
+from derive.extremes import floor_of
 
 
 class Evidence(Enum):
@@ -114,10 +115,10 @@ class Law:
         return sp.factor(sp.cancel(after / before))
 
     def bounds(self, by: int = 2) -> tuple[sp.Expr, sp.Expr] | None:
-        """Between what the factor lies for all numbers of the regime; ``None`` where a coefficient may be negative."""
+        """Between what the factor lies for all numbers of the regime; ``None`` where one of several terms may be negative."""
         if not self.exact or (len(self.exponents) > 1 and not self.coefficients):
             return None
-        if any(not c.is_nonnegative for c in self.coefficients.values()):
+        if len(self.exponents) > 1 and any(floor_of(c) < 0 for c in self.coefficients.values()):
             return None
         ends = [sp.Integer(by) ** sp.Rational(e) for e in (self.exponents[0], self.exponents[-1])]
         return ends[0], ends[1]

@@ -22,6 +22,9 @@ from derive.laws.roles import Roles
 from derive.substitution import put
 from derive.symbols import dummy
 
+MOST_OPERATIONS = 60
+"""Of a sum's text; one that is longer takes minutes to decide, and has come to nothing."""
+
 
 def laws(amount: sp.Expr, symbol: sp.Symbol, roles: Roles | None = None) -> list[Law]:
     """Proved laws of *amount* in *symbol*, one a case; empty where it is no sum of powers in one of them.
@@ -41,6 +44,8 @@ def laws(amount: sp.Expr, symbol: sp.Symbol, roles: Roles | None = None) -> list
     plain = powers(amount, symbol)
     if plain is not None:
         return [_law(amount, symbol, plain, allowed)]
+    if any(total.count_ops() > MOST_OPERATIONS for total in amount.atoms(sp.Sum)):
+        return []
     found: list[Law] = []
     whole, smooth, fit = _smooth(amount, symbol, roles)
     for one, conditions in _winners(smooth, symbol):
