@@ -111,10 +111,11 @@ def agree(
     if smallest is None:
         return Agreement(len(seen))
     witnesses = [smallest, *seen[:_WITNESSES]]
-    points = [(expected.values(s), _finite(measured(**s), s), expected(**s)) for s in witnesses]
+    points = [(expected.values(s), _finite(measured(**s), s)) for s in witnesses]
     powers = _powers(lambda **s: _finite(measured(**s), s), expected, smallest)
-    _, wrong, right = points[0]
-    raise Disagreement(str(expected), smallest, wrong, right, powers, diagnoses(expected, points), len(seen))
+    raise Disagreement(
+        str(expected), smallest, points[0][1], expected(**smallest), powers, diagnoses(expected, points), len(seen)
+    )
 
 
 def agree_table(
@@ -143,7 +144,7 @@ def agree_table(
         return Agreement(len(rows))
     first = min(wrong, key=lambda n: prod(sizes[n].values()))
     grows, should = exponents(sizes, counts), exponents(sizes, derived)
-    points = [(expected.values(sizes[n]), counts[n], derived[n]) for n in range(len(rows))]
+    points = [(expected.values(sizes[n]), counts[n]) for n in range(len(rows))]
     powers = {key: (grows[key], should[key]) for key in grows if key in should}
     raise Disagreement(
         str(expected), sizes[first], counts[first], derived[first], powers, diagnoses(expected, points), len(rows)
