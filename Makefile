@@ -27,11 +27,12 @@ lint: $(VENV)/installed-dev  ## ruff, mypy --strict and the import contracts
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(VENV)/installed-dev  ## start-up, walker, check and growth, timed; see benchmarks/README.md
+bench: $(VENV)/installed-dev  ## start-up, walker, check, growth and the whole catalogue, timed; see benchmarks/README.md
 	$(PY) benchmarks/cold_start.py
 	$(PY) benchmarks/walker.py
 	$(PY) benchmarks/check.py
 	$(PY) benchmarks/growth.py
+	$(PY) benchmarks/catalogue.py
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

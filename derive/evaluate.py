@@ -54,16 +54,15 @@ def evaluate(
     def shape(e: Einsum) -> list[int]:
         return [extents[i.name] if i.name in extents else whole(i.extent, symbols) for i in e.output.indices]
 
-    runs = {run.einsums[0]: run for run in graph.recurrences}
-    inside = {e for run in graph.recurrences for e in run.einsums}
+    runs = {e: run for run in graph.recurrences for e in run.einsums}
     for e in graph.einsums:
-        if e in runs:
-            run = runs[e]
+        run = runs.get(e)
+        if run is not None and e == run.einsums[0]:
             read = {t: Block(axes_of(t), known[t.name]) for x in run.einsums for t in x.inputs if t.name in known}
             shapes = {x.output.name: shape(x) for x in run.einsums}
             kept = {x.output.name: kept_by(x) for x in run.einsums}
             known |= stepped(run, axes_of, read, shapes, kept, {})
-        elif e not in inside:
+        elif run is None:
             operands = [Block(axes_of(t), known[t.name]) for t in e.inputs]
             if e.map.is_generated:
                 operands = [Block(axes_of(e.output), generated(e, shape(e), known))]
@@ -84,14 +83,9 @@ def stepped(
 ) -> dict[str, Array]:
     """The values of what a recurrence defines, or of a part of it, step by step.
 
-    Args:
-        run: its Einsums.
-        axes: the axes of a tensor.
-        operands: what they read and do not define.
-        shapes: the shape of each result.
-        kept: the points that each computes; ``None`` for all.
-        states: by what stands one step behind, its value at the first step, zero where it has none; replaced by its value at
-            the step after the last.
+    Read are *axes* of a tensor, the *operands* that it does not define, and by name the *shapes* of its results and the points
+    that are *kept* of each (``None`` for all). *states* has what stands one step behind the first step, zero where it is not
+    there; it is replaced by what stands behind the step after the last.
     """
     found = {e.output.name: np.zeros(shapes[e.output.name]) for e in run.einsums}
     blocks = {**operands, **{e.output: Block(axes(e.output), found[e.output.name]) for e in run.einsums}}
@@ -100,9 +94,8 @@ def stepped(
         part = slice(step, step + 1)
         return Block(block.axes, block.values[tuple(part if a == run.index else slice(None) for a in block.axes)])
 
-    first, *_ = run.einsums
-    steps = shapes[first.output.name][axes(first.output).index(run.index)]
-    for step in range(steps):
+    first = run.einsums[0].output
+    for step in range(shapes[first.name][axes(first).index(run.index)]):
         for e in run.einsums:
             target = at(blocks[e.output], step).values
             if e.previous is not None:

@@ -6,6 +6,7 @@ they know; on the bounds of a mask that took most of the time of a derivation an
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy as sp
@@ -25,6 +26,24 @@ def most(a: sp.Expr, b: sp.Expr) -> sp.Expr:
         return b if a in _members(b, sp.Max) else a
     sign = _sign(a, b)
     return (a if sign > 0 else b) if sign else sp.Max(a, b, evaluate=False)
+
+
+def greatest(amounts: Iterable[sp.Expr]) -> sp.Expr:
+    """The largest of *amounts*, those left out that plainly are no larger than another."""
+    terms = {a: a.as_coefficients_dict() for a in amounts}
+    distinct = [a for a in terms if not any(b != a and _covers(terms[b], terms[a]) for b in terms)]
+    found: list[sp.Expr] = []
+    for a in distinct:
+        signs = [_sign(a, other) for other in found]
+        if -1 not in signs:
+            found = [other for other, sign in zip(found, signs, strict=True) if sign != 1] + [a]
+    return found[0] if len(found) == 1 else sp.Max(*found, evaluate=False)
+
+
+def _covers(larger: Mapping[sp.Expr, sp.Expr], smaller: Mapping[sp.Expr, sp.Expr]) -> bool:
+    """Whether a sum of positive terms has every term of another one, as often at least; only equal terms are compared."""
+    positive = all(n > 0 for n in (*larger.values(), *smaller.values()))
+    return positive and all(n <= larger.get(term, 0) for term, n in smaller.items())
 
 
 def _members(e: sp.Expr, kind: Any) -> tuple[sp.Expr, ...]:

@@ -6,6 +6,7 @@ pipes are never added up, since they run at different rates.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 
 import sympy as sp
@@ -14,10 +15,12 @@ from derive.cost import Cost, Unit
 from derive.coverage import coverage
 from derive.einsum import Einsum, Map, Reduce
 from derive.errors import IllFormedError
+from derive.extremes import up
 from derive.graph import Graph
 from derive.schedule import Kernel, Schedule
 
 FLOPS_PER_MULTIPLY_ADD = 2
+ONE = sp.Integer(1)
 
 
 class Pipe(Enum):
@@ -124,19 +127,27 @@ def flops(graph: Graph, convention: Convention = Convention.EXACT) -> dict[Pipe,
     return _total((e, _points(e, convention)) for e in graph.einsums if not is_accumulated(graph, e))
 
 
-def executed(schedule: Schedule) -> dict[Pipe, Cost]:
-    """Work that *schedule* runs, by pipe: whole tiles, and every pair where no masked tile is skipped."""
-    return _total(
-        (e, _run_points(schedule, k, e))
-        for k in schedule.kernels
-        for e in schedule.nodes(k)
-        if not (is_accumulated(schedule.graph, e) and all(t.name in k.einsums for t in e.inputs))
-    )
+def executed(schedule: Schedule, pad: sp.Expr = ONE) -> dict[Pipe, Cost]:
+    """Work that *schedule* runs, by pipe: whole tiles, and every pair where no masked tile is skipped.
+
+    Args:
+        schedule: what is run.
+        pad: what the widths of matrix products in a fused kernel, such as d and d_v, are rounded up to a multiple of.
+    """
+    return _total(run for kernel in schedule.kernels for run in _runs(schedule, kernel, pad))
 
 
 def kernel_executed(schedule: Schedule, kernel: Kernel) -> dict[Pipe, Cost]:
     """The same for one kernel."""
-    return _total((e, _run_points(schedule, kernel, e)) for e in schedule.nodes(kernel))
+    return _total(_runs(schedule, kernel, ONE))
+
+
+def _runs(schedule: Schedule, kernel: Kernel, pad: sp.Expr) -> Iterator[tuple[Einsum, sp.Expr]]:
+    """Each Einsum of *kernel* that is work, with the points that are run of it."""
+    for e in schedule.nodes(kernel):
+        if is_accumulated(schedule.graph, e) and all(t.name in kernel.einsums for t in e.inputs):
+            continue
+        yield e, _run_points(schedule, kernel, e, pad=pad if is_contraction(e) and kernel.loops else ONE)
 
 
 def rescaling(schedule: Schedule) -> dict[Pipe, Cost]:
@@ -176,10 +187,13 @@ def _points(einsum: Einsum, convention: Convention) -> sp.Expr:
     return einsum.points
 
 
-def _run_points(schedule: Schedule, kernel: Kernel, einsum: Einsum, *, whole_tiles_of: str | None = None) -> sp.Expr:
+def _run_points(
+    schedule: Schedule, kernel: Kernel, einsum: Einsum, *, whole_tiles_of: str | None = None, pad: sp.Expr = ONE
+) -> sp.Expr:
     """Points that *kernel* runs of *einsum*, tiled indices in whole tiles; a tile of *whole_tiles_of* is one point.
 
-    What does not depend on a grid loop is run again by each of its CTAs.
+    Indices without a loop are rounded up to a multiple of *pad*. What does not depend on a grid loop is run again by each of
+    its CTAs.
     """
     names = {i.name for i in einsum.space}
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
@@ -199,4 +213,4 @@ def _run_points(schedule: Schedule, kernel: Kernel, einsum: Einsum, *, whole_til
             amount *= (met.tiles if loop == met.keys else 1) * rows
         else:
             amount *= loop.trips * rows
-    return amount * sp.Mul(*(i.extent for i in pending))
+    return amount * sp.Mul(*(i.extent if pad == 1 else pad * up(i.extent / pad) for i in pending))

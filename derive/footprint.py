@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
-from functools import reduce
 
 import sympy as sp
 
 from derive.cost import Cost, Unit
 from derive.einsum import Tensor
-from derive.extremes import most
+from derive.extremes import greatest
 from derive.schedule import Kernel, Schedule
 from derive.symbols import symbol
 
@@ -71,7 +70,7 @@ def nested_kernels(schedule: Schedule) -> tuple[Kernel, ...]:
 def footprint(schedule: Schedule) -> Cost | None:
     """Shared-memory bytes of the largest CTA; ``None`` when no kernel has a loop nest of its own."""
     found = [kernel_footprint_bytes(schedule, k, Place.SHARED).amount for k in nested_kernels(schedule)]
-    return Cost(reduce(most, found), Unit.BYTE) if found else None
+    return Cost(greatest(found), Unit.BYTE) if found else None
 
 
 def memory_peak(schedule: Schedule) -> Cost:
@@ -96,8 +95,7 @@ def memory_peak(schedule: Schedule) -> Cost:
             if position[name] <= n and (name in graph.outputs or n <= last_read[name])
         ]
         peaks.append(always + sp.Add(*live))
-    distinct = [p for p in dict.fromkeys(peaks) if not any(_dominates(q, p) for q in peaks)]
-    return Cost(reduce(most, distinct), Unit.BYTE)
+    return Cost(greatest(peaks), Unit.BYTE)
 
 
 def spilled(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
@@ -119,9 +117,3 @@ def spilled(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
         if summing and carrying and max(carrying) > min(summing) and not in_place:
             found.append(tensor)
     return tuple(found)
-
-
-def _dominates(larger: sp.Expr, smaller: sp.Expr) -> bool:
-    """Whether *larger* has every term of *smaller* and more, all being positive."""
-    difference = sp.expand(larger - smaller)
-    return bool(difference.is_positive)

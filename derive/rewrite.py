@@ -122,9 +122,16 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class WherePossible(Generic[Subject]):
-    """A rule that a derivation takes wherever something has its shape, perhaps nowhere: skipping tiles needs a mask."""
+    """A rule that a derivation takes wherever something has its shape, perhaps nowhere: skipping tiles needs a mask.
+
+    Attributes:
+        rule: the rule.
+        if_legal: whether a match that breaks a clause is passed over, where the derivation means the same without it;
+            otherwise it is refused.
+    """
 
     rule: Rule[Subject]
+    if_legal: bool = False
 
 
 def deduce(
@@ -151,7 +158,8 @@ def _take(rules: tuple[Rule[Subject] | WherePossible[Subject], ...], subject: Su
             steps.append(apply_once(taken, subject))
             subject = steps[-1].after  # type: ignore[assignment]
             continue
-        while next(taken.rule.shape(subject), None) is not None:
+        where = taken.rule.matches if taken.if_legal else taken.rule.shape
+        while next(where(subject), None) is not None:
             steps.append(apply_once(taken.rule, subject))
             subject = steps[-1].after  # type: ignore[assignment]
     return subject

@@ -40,6 +40,7 @@ MEANINGS: dict[str, Meaning] = {
     "M_L2": Meaning("", "capacity of the L2", "elements"),
     "B_r": Meaning("Br", "query rows of a tile"),
     "B_c": Meaning("Bc", "key rows of a tile"),
+    "n_pad": Meaning("pad", "multiple that the widths of matrix products are padded to, such as d"),
     "B_d": Meaning("Bd", "depth of a product's tile: what it sums over at a time"),
     "C": Meaning("ctas", "CTAs that run at once: SMs times CTAs an SM"),
     "C_L2": Meaning("L2", "capacity of one L2", "bytes"),

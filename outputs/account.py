@@ -87,8 +87,9 @@ class Account:
 
     @cached_property
     def executed(self) -> dict[Pipe, sp.Expr]:
-        """Work the schedule runs, by pipe: whole tiles."""
-        return {pipe: cost.amount for pipe, cost in executed(self.derivation.schedule).items()}
+        """Work the schedule runs, by pipe: whole tiles, widths padded where a multiple was given."""
+        pad = symbol("n_pad") if "n_pad" in self.values else sp.Integer(1)
+        return {pipe: cost.amount for pipe, cost in executed(self.derivation.schedule, pad).items()}
 
     @cached_property
     def useful(self) -> dict[Pipe, sp.Expr]:

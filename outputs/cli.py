@@ -122,6 +122,7 @@ _KEYS_HELP = """\b
 KEY=VALUE sets a symbol; one left out stays symbolic:
   N (both lengths), Nq, Nk, d, dv, h, hk, B    sizes: 8192, 8K or 8Ki
   Br, Bc, M (elements), ctas, L2=50MiB         tiles and machine
+  pad=64                                       widths of products run in multiples of it
   splits                                       parts of the keys (split-kv); on a machine, the fastest modelled
   dtype, kv, scores, probs, stats, acc         element types: bf16, fp8, fp32 ...; partials= of split-kv (fp32)
   mask=full | causal | window W= | window left= right= | chunk C= | prefix prefix= | sinks sinks= W= |

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sympy import divisors
 
-from derive.errors import BadValueError, InfeasibleError, UnboundError
+from derive.errors import BadValueError, InfeasibleError, PreconditionError, UnboundError
 from derive.exact import Number, value
 from derive.flops import Convention
 from derive.footprint import Place, kernel_footprint_bytes, nested_kernels
@@ -70,7 +70,14 @@ def unfitted(request: Request, schedule: str, machine: Machine | None, options: 
         private_caches=machine is not None and machine.get("l2_size") is not None and machine.l2_count > 1,
     )
     given = {symbol(name) for name in (*request.numbers, *request.open)}
-    derivation = chosen.derive(request.variant.graph(request.pattern, given))
+    graph = request.variant.graph(request.pattern, given)
+    try:
+        derivation = chosen.derive(graph)
+    except PreconditionError as error:
+        others = [name for name in request.variant.schedules if name != schedule]
+        instead = f"; of {request.variant.name} there are {', '.join(others)}" if others else ""
+        under = f" under mask={request.mask}" if request.mask != "full" else ""
+        raise PreconditionError(f"{schedule} does not fit {request.variant.name}{under}: {error}{instead}") from error
     numbers: dict[str, Number] = {**request.widths, **_machine_numbers(machine, options, request), **request.numbers}
     values = {**numbers, **_tiles(chosen, numbers)}
     _check_divisors(chosen, values)

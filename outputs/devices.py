@@ -281,7 +281,7 @@ def divisions(
         bandwidth: bytes a second over its links, one way; the machine's own when ``None``.
 
     Raises:
-        BadValueError: there is one device, a scheme that was named cannot be, or none can.
+        BadValueError: there is one device, a scheme that was named cannot be, none can, or the variant is a recurrence.
         UnknownNameError: no scheme has a name that was given.
         PreconditionError: the variant cannot be scheduled, as a backward pass.
     """
@@ -293,6 +293,11 @@ def divisions(
         raise BadValueError(
             f"{request.variant.name} selects rows, and which device holds a selected row is data; ask `derive explain`, or "
             "divide the work of a variant that reads all keys"
+        )
+    if request.variant.graph(request.pattern).recurrences:
+        raise BadValueError(
+            f"{request.variant.name} hands a state on from step to step, and its sharing among devices is not counted yet; "
+            "`derive explain` counts it on one"
         )
     asked = names() if chosen is None else tuple(dict.fromkeys(n.strip() for n in chosen.split(",") if n.strip()))
     if not asked:

@@ -38,7 +38,8 @@ def einsum_latex(einsum: Einsum) -> str:
         Map.SOFTMAX: r"\operatorname{{softmax}} {0}",
         Map.SOFTMAX_GRADIENT: r"{1} \, \partial\operatorname{{softmax}}({0})",
     }
-    body = bodies[einsum.map].format(*read, index=einsum.output.indices[0].name if einsum.output.indices else "")
+    along = einsum.selected or next(iter(einsum.output.indices), None)
+    body = bodies[einsum.map].format(*read, index="" if along is None else along.name)
     if einsum.reduce is not None:
         operator = {Reduce.SUM: r"\sum", Reduce.MAX: r"\max"}[einsum.reduce]
         body = f"{operator}_{{{','.join(i.name for i in einsum.reduced)}}} {body}"

@@ -19,6 +19,7 @@ COMMANDS = frozenset(
         r"\gcd",
         r"\exp",
         r"\log",
+        r"\tanh",
         r"\partial",
         r"\le",
         r"\ne",
@@ -54,7 +55,7 @@ _NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 _WORDS = re.compile(r"\\(text|mathrm|operatorname)\{([^{}\\$]*)\}")
 _FORMULA = re.compile(r"[A-Za-z0-9 {}_^&+\-*/=<>()',.:;|\\]*", re.ASCII)
 _LIMITS = frozenset({"∑", "max", "min"})
-_FUNCTIONS = frozenset({"max", "min", "gcd", "exp"})
+_FUNCTIONS = frozenset({"max", "min", "gcd", "exp", "log", "tanh"})
 
 
 def mathml(latex: str, *, display: bool = False) -> str:
@@ -117,7 +118,7 @@ def _check_nothing_lost(formula: str, root: Xml.Element, latex: str) -> None:
     """Every letter and digit of the formula is in the result, and nothing else."""
     plain = re.sub(r"\\(begin|end)\{cases\}", "", formula)
     plain = re.sub(r"\\(text|mathrm|operatorname)(?=\{)", "", plain)
-    plain = re.sub(r"\\(min|max|gcd|exp)(?![A-Za-z])", r" \1 ", plain)
+    plain = re.sub(rf"\\({'|'.join(sorted(_FUNCTIONS))})(?![A-Za-z])", r" \1 ", plain)
     plain = re.sub(r"\\(?:[A-Za-z]+|.)", "", plain)
     signs = re.compile(r"[A-Za-z0-9]", re.ASCII)
     before, after = Counter(signs.findall(plain)), Counter(signs.findall("".join(root.itertext())))

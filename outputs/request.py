@@ -46,9 +46,9 @@ _GROUPS = {
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
 COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
 """Symbols that only one command takes."""
-_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s")
+_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad")
 """Symbols that schedules and machines bring, whatever the variant."""
-_NARROW = {"d", "d_v", "d_c", "d_r", "d_i", "B_r", "B_c", "B_d", "R"}
+_NARROW = {"d", "d_v", "d_c", "d_r", "d_i", "B_r", "B_c", "B_d", "n_pad", "R"}
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
             tied |= key == "N" and "N_q" in sets
             numbers |= dict.fromkeys(sets, _number(key, sets[0], text, types))
             mask_keys |= {key} & MASK_KEYS - ({key} if sets[0] in has else set())
-    if "mask" in written and variant.own_mask is not None:
+    if "mask" in written and variant.own_mask is not None and not (mask == "full" == variant.own_mask):
         raise variant.refuses(repeated(mask))
     if variant.own_mask is not None and mask_keys:
         why = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from derive.errors import PreconditionError
 from derive.graph import Graph
 from derive.parallel.link import Device, head_tiles
 from derive.parallel.shards import Shards
@@ -47,6 +48,10 @@ class Scheme:
         Raises:
             PreconditionError: a rule does not apply, as to a backward pass, or the graph has no heads to deal.
         """
+        if not {"q", "k"} <= graph.indices.keys():
+            raise PreconditionError(
+                f"{self.name} shares queries and keys, and this graph has no pairs of them; try mha or gqa"
+            )
         plan = Plan(self.name, self.says, self.reference, flash2.PLAN.algebra, (WherePossible(fuse.ALL),))
         opened = plan.derive(graph)
         return deduce(

@@ -1,6 +1,6 @@
 """Multi-head latent attention: keys and values are expanded from one latent a token, with a rotary key beside it."""
 
-from derive.symbols import B, N_k, N_q, d, d_c, d_r, d_v, h
+from derive.symbols import B, N_k, N_q, b_kv, d, d_c, d_r, d_v, h
 from derive.variant import Variant
 
 VARIANT = Variant(
@@ -19,5 +19,6 @@ VARIANT = Variant(
     """,
     extents={"b": B, "h": h, "q": N_q, "k": N_k, "d": d, "e": d_v, "c": d_c, "r": d_r},
     reference="DeepSeek-AI 2024, arXiv:2405.04434, section 2.1",
+    widths={"C": b_kv, "K_rope": b_kv},
     schedules=("flash2", "absorbed"),
 )

@@ -73,8 +73,9 @@ class Start:
     def values(self, account: Account) -> dict[str, Number]:
         """The numbers of one schedule, by the names that are printed."""
         found = dict(account.values)
-        if self.answer.tied and N_k.name in found:
-            found[N.name] = found[N_k.name]
+        length = next((s.name for s in (N_k, N_q) if s.name in found), None)
+        if self.answer.tied and length is not None:
+            found[N.name] = found[length]
         return found
 
     def sliders(self, used: Mapping[str, frozenset[str]]) -> tuple[Slider, ...]:

@@ -25,6 +25,8 @@ _SIGNS = {
     Map.NEG: "-{0}",
     Map.EXP: "exp {0}",
     Map.LOG: "log {0}",
+    Map.TANH: "tanh {0}",
+    Map.VIEW: "{0}",
     Map.SOFTMAX: "softmax {0}",
 }
 """How an operation is written; others by their name."""
@@ -48,12 +50,12 @@ def graph_drawn(graph: Graph, name: str) -> Markup:
     return element("figure", element("figcaption", "what is computed: each tensor below those it is made of"), svg)
 
 
-def schedule_drawn(account: Account) -> Markup:
-    """Each kernel with what it reads, keeps and writes."""
+def schedule_drawn(account: Account, title: str = "") -> Markup:
+    """Each kernel with what it reads, keeps and writes, under *title* or the schedule's name."""
     schedule = account.derivation.schedule
     drawn = [_kernel(account, schedule, kernel, n) for n, kernel in enumerate(schedule.kernels, 1)]
     count = len(schedule.kernels)
-    says = f"{account.name}: {count} kernel{'s' if count > 1 else ''}"
+    says = f"{title or account.name}: {count} kernel{'s' if count > 1 else ''}"
     return joined(element("h3", says), element("div", *drawn, class_="pictures"))
 
 

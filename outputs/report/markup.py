@@ -9,8 +9,8 @@ from xml.etree import ElementTree as Xml
 from outputs.formula import latex
 from outputs.mathml import mathml
 
-_FUNCTIONS = frozenset({"min", "max", "gcd"})
-"""Names that stand apart from a factor before them."""
+_FUNCTIONS = frozenset({"min", "max", "gcd", "exp", "log", "tanh", "softmax"})
+"""Names that stand apart from what is beside them."""
 _VOID = frozenset({"meta", "br", "input", "col"})
 
 
@@ -60,11 +60,21 @@ def formula(written: str) -> Markup:
         part.attrib.pop("style", None)
         part.attrib.pop("xmlns", None)  # HTML knows the element by its name
         part.tag = part.tag.partition("}")[2] or part.tag
-    for part in [*root.iter("mrow"), *root.iter("math")]:
-        for place in reversed(range(1, len(part))):
-            if (part[place].text or "") in _FUNCTIONS and part[place - 1].tag != "mo":
-                part.insert(place, Xml.Element("mspace", width="0.17em"))
+    for row in [*root.iter("mrow"), *root.iter("math")]:
+        for place in reversed(range(len(row))):
+            if not _is_function(row[place]):
+                continue
+            if place + 1 < len(row) and row[place + 1].tag != "mo":
+                row.insert(place + 1, Xml.Element("mspace", width="0.17em"))
+            if place and row[place - 1].tag != "mo":
+                row.insert(place, Xml.Element("mspace", width="0.17em"))
     return Markup(Xml.tostring(root, encoding="unicode"))
+
+
+def _is_function(part: Xml.Element) -> bool:
+    """Whether *part* is the name of a function, perhaps with limits below it."""
+    named = part[0] if part.tag in ("msub", "munder") else part
+    return (named.text or "") in _FUNCTIONS
 
 
 def form(expression: object) -> Markup:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
@@ -14,31 +15,29 @@ from outputs.notation import put
 from outputs.report.markup import Markup, element, formula, scrolled
 
 if TYPE_CHECKING:
-    from derive.rewrite import Step
-    from outputs.account import Account
-    from outputs.report.page import Page
+    from derive.rewrite import Derivation, Step
 
 
-def derivation(page: Page, account: Account) -> Markup:
-    """The derivation of one schedule."""
-    start = new_equations(Graph((), ()), account.derivation.start)
-    steps = [_step(page, step) for step in account.derivation.steps]
+def derivation(found: Derivation, shown: Mapping[Any, Any]) -> Markup:
+    """One derivation; conditions are written with the replacements *shown*."""
+    start = new_equations(Graph((), ()), found.start)
+    steps = [_step(step, shown) for step in found.steps]
     first = element("li", element("p", element("b", "start"), ": the variant as it is written"), *_rows(start))
     return element(
         "details",
-        element("summary", f"{account.name}, {len(account.derivation.steps)} steps"),
-        scrolled(element("ol", first, *steps, class_="steps", start="0"), label=f"derivation of {account.name}"),
+        element("summary", f"{found.name}, {len(found.steps)} steps"),
+        scrolled(element("ol", first, *steps, class_="steps", start="0"), label=f"derivation of {found.name}"),
         open=True,
     )
 
 
-def _step(page: Page, step: Step) -> Markup:
+def _step(step: Step, shown: Mapping[Any, Any]) -> Markup:
     rule = step.rule
     parts: list[Markup] = [element("p", element("b", str(rule)), f": {rule.claim}")]
     if step.reasons:
         parts.append(element("p", f"legal, because {'; '.join(step.reasons)}", class_="why"))
     if step.condition != sp.true:
-        parts.append(element("p", "holds while ", formula(latex(put(step.condition, page.start.answer.shown)))))
+        parts.append(element("p", "holds while ", formula(latex(put(step.condition, shown)))))
     rows: list[str] = []
     if isinstance(step.before, Graph) and isinstance(step.after, Graph):
         if (sides := statement_sides(rule)) is not None:

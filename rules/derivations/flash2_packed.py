@@ -11,5 +11,5 @@ PLAN = replace(
     name="flash2-packed",
     says="flash2 whose tiles hold all query heads of a group: K and V are read once for the group, not once a head",
     reference="Shah et al. 2024, arXiv:2407.08608",
-    schedule=(*flash2.PLAN.schedule[:-1], WherePossible(pack_heads.RULE), flash2.PLAN.schedule[-1]),
+    schedule=(*flash2.PLAN.schedule[:-1], WherePossible(pack_heads.GROUP, if_legal=True), flash2.PLAN.schedule[-1]),
 )

@@ -4,14 +4,15 @@ import pytest
 import sympy as sp
 
 from derive.attention import names, variant
-from derive.errors import UnknownNameError
+from derive.errors import BadValueError, UnknownNameError
 from derive.graph import Graph
 from derive.symbols import MEANINGS, N_k, N_q, b, b_kv, b_p, b_s, d, d_v, h, h_k
 
+MASKABLE = [n for n in names() if {"q", "k"} <= set(variant(n).extents) and variant(n).own_mask is None]
+RECURRENT = [n for n in names() if variant(n).own_mask is not None]
 
-@pytest.mark.parametrize(
-    "name", [n for n in names() if {"q", "k"} <= set(variant(n).extents) and not variant(n).own_mask]
-)
+
+@pytest.mark.parametrize("name", MASKABLE)
 @pytest.mark.parametrize("mask", ["full", "causal", "window-tl", "global-local"])
 def test_every_variant_is_a_graph_under_every_mask(name: str, mask: str) -> None:
     """Its inputs in, its outputs out, and the other way round on the way back; the scores have a mask or none."""
@@ -28,6 +29,24 @@ def test_every_variant_is_a_graph_under_every_mask(name: str, mask: str) -> None
     for e in (*graph.given, *graph.einsums):
         pairs = {"q", "k"} <= {i.name for i in e.space}
         assert (e.domain is not None) == (pairs and mask != "full")
+    assert all(MEANINGS[s.name].key for s in found.symbols)
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_variant_with_a_mask_of_its_own_takes_no_other(name: str) -> None:
+    """It is a recurrence, and causal by it; what runs over the pairs of a chunk is masked, whatever is not said."""
+    found = variant(name)
+    graph = found.graph()
+    assert graph == found.graph(found.own_mask or "full")
+    assert graph.recurrences
+    for e in graph.einsums:
+        pairs = {"q", "k"} <= {i.name for i in e.output.indices}
+        assert e.domain is not None or not pairs
+    assert found.seen_by(graph.mask).startswith("causal by its recurrence")
+    with pytest.raises(
+        BadValueError, match=f"{name} is causal by its recurrence and takes no other mask; leave mask=window out"
+    ):
+        found.graph("window")
     assert all(MEANINGS[s.name].key for s in found.symbols)
 
 

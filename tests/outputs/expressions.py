@@ -8,7 +8,6 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from derive.attention import names as variant_names
 from derive.attention import variant as find_variant
 from derive.choice import at_most, cases
 from derive.errors import DeriveError
@@ -17,8 +16,8 @@ from derive.extremes import down, least, most, up
 from derive.symbols import MEANINGS, dummy, symbol
 from outputs.account import Account
 from outputs.notation import tidy
-from rules.derivations import names as schedule_names
-from tests.strategies import derivation
+from rules.derivations import plan
+from tests.strategies import ATTENTION, PAIRS
 
 MASKS = ("full", "causal", "causal-tl")
 """Masks with every kind of bound; the others' forms are longer and no different."""
@@ -29,18 +28,19 @@ values = st.fixed_dictionaries({name: st.integers(1, 40) for name in MEANINGS})
 
 @lru_cache(maxsize=1)
 def engine_forms() -> tuple[sp.Basic, ...]:
-    """Every amount of every variant, mask and schedule of the catalogue, and the parts that conditions are made of."""
+    """Amounts of every variant by its own schedules, of plain attention by all and under masks, and conditions' parts."""
     found: dict[sp.Basic, None] = {}
-    for variant in variant_names():
-        for mask in (
-            MASKS if find_variant(variant).direction == "forward" else MASKS[:1]
-        ):  # a masked gradient's are very long
-            for schedule in schedule_names():
-                try:
-                    account = Account(derivation(variant, schedule, mask, sawtooth=mask == "full"), {})
-                    found |= dict.fromkeys(_amounts(account))
-                except DeriveError:  # a rule that does not apply, or tiles that are not counted
-                    continue
+    for variant, schedule in PAIRS:
+        plain = variant in ATTENTION
+        if not plain and schedule not in find_variant(variant).schedules:
+            continue  # what the schedules of one variant add to those of another is tested by its own
+        for mask in MASKS if plain else MASKS[:1]:
+            try:
+                chosen = plan(schedule).ordered(sawtooth=mask == "full")
+                account = Account(chosen.derive(find_variant(variant).graph(mask)), {})
+                found |= dict.fromkeys(_amounts(account))
+            except DeriveError:  # a mask that is refused, or tiles that are not counted
+                continue
     return tuple(found)
 
 

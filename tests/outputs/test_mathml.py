@@ -1,21 +1,26 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
+import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from derive.errors import DomainError
+from derive.einsum import Einsum, Index, Map, Tensor
+from derive.errors import DomainError, IllFormedError
+from derive.symbols import N_q, b
 from outputs.formula import latex
-from outputs.latex import statement_latex, step_latex
+from outputs.latex import einsum_latex, statement_latex, step_latex
 from outputs.mathml import ELEMENTS, mathml
 from rules.catalogue import ALL
 from tests.outputs.expressions import engine_forms, forms
@@ -44,14 +49,26 @@ def written(root: Xml.Element) -> str:
 
 
 def test_every_formula_of_the_engine_is_drawn() -> None:
-    """Closed forms, rules and steps: all are in the subset."""
-    found = [latex(form) for form in engine_forms()]
+    """Closed forms, rules and steps: all are in the subset; forms of hundreds of nodes are cut before they are drawn."""
+    found = [latex(form) for form in engine_forms() if len(list(islice(sp.preorder_traversal(form), 300))) < 300]
     found += [s for rule in ALL if (s := statement_latex(rule)) is not None]
     for schedule in ("naive", "flash1", "flash2"):
         found += [step_latex(s) for s in derivation("gqa-repeated", schedule, "causal").steps]
     assert len(found) > 200
     for formula in found:
         tree(formula)
+
+
+@pytest.mark.parametrize("map_", Map)
+def test_every_operator_is_drawn(map_: Map) -> None:
+    """The equation of each kind of Einsum, an operator that is added tomorrow too."""
+    q = Index("q", N_q)
+    for indices in ((q,), ()):  # some read scalars alone
+        x, y = Tensor("X", indices, b), Tensor("Y_s", indices, b)
+        with contextlib.suppress(IllFormedError):
+            tree(einsum_latex(Einsum(Tensor("Z", (q,), b), (x, y)[: map_.arity], map_)))
+            return
+    pytest.fail(f"no Einsum could be made with {map_}")
 
 
 @settings(max_examples=150)

@@ -22,6 +22,7 @@ from outputs.pictures.roof import roof
 from outputs.pictures.row_tiles import row_tiles
 from outputs.pictures.start import Start, start
 from outputs.request import read_request
+from tests.strategies import PAIRS
 
 
 @lru_cache(maxsize=16)
@@ -35,7 +36,8 @@ def test_every_question_begins_somewhere(name: str) -> None:
     """With nothing given every amount has a value; what was given is kept, and sizes that must divide do."""
     symbols = {s.name for s in variant(name).symbols}
     words = ("h=6", "hk=?") if "h_k" in symbols else ("h=6",) if "h" in symbols else ()
-    found = begun(*words, name=name, schedules=variant(name).schedules)
+    schedules = tuple(schedule for schedule in variant(name).schedules if (name, schedule) in PAIRS)
+    found = begun(*words, name=name, schedules=schedules)
     for account in found.answer.accounts:
         assert account.is_numeric
         assert account.values.get("h", 6) == 6

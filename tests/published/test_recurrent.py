@@ -294,6 +294,13 @@ def test_what_cannot_be_is_refused_in_a_sentence(words: tuple[str, ...], error: 
     assert error in answer.err
 
 
+def test_devices_that_share_a_recurrence_are_refused() -> None:
+    """A ring passes keys on, not states: no count is better than one of something else."""
+    answer = derive("devices", "gla", "devices=8")
+    assert answer.code == 2
+    assert "gla hands a state on from step to step" in answer.err
+
+
 def test_a_chunk_that_does_not_fit_names_the_largest_that_does() -> None:
     """C (2 d + d_v) of 2 bytes in 227 KiB: 302 rows of 128."""
     answer = derive("explain", "linear-chunkwise", "N=8192", "d=128", "C=4096", "--on", "h100-sxm")
