@@ -88,7 +88,7 @@ def _grown(schedule: Schedule, names: set[str]) -> Iterator[Match]:
 
 def _is_around(graph: Graph, e: Einsum, names: set[str]) -> bool:
     """Whether *e* is pointwise and follows what *names* says, or makes of inputs alone what only that reads."""
-    if e.reduced:
+    if e.reduced or e.map.is_selection:
         return False
     read = {t.name for t in e.inputs if t.name in graph.producers}
     if read and read <= names:

@@ -39,3 +39,22 @@ def test_the_work_of_a_decode_step_is_the_indexer_s_and_the_core_s() -> None:
     assert found == indexer + core
     dense = 2 * 128 * 128 * 1024 * (576 + 512)
     assert pytest.approx(dense / found, rel=0.01) == 13.42
+
+
+@pytest.mark.parametrize(("length", "tokens"), [(8192, 2048), (16384, 2560), (32768, 3584), (65536, 5632)])
+def test_tokens_that_a_step_of_nsa_reads(length: int, tokens: int) -> None:
+    """arXiv:2502.11089, table 4 (memory access in tokens): a compressed key a stride of 16, 16 blocks of 64, 512 neighbours.
+
+    Each branch is a question of its own: decode over the compressed keys, topk over the selected, decode in a window. 4 groups
+    of 16 heads, d_k = 192 and d_v = 128 as in section 4.1; a group's heads share what they read, so it is read once.
+    """
+    sizes = "h=64 hk=4 d=192 dv=128"
+    branches = (
+        (f"decode {sizes} Nk={length // 16}", "flash2-packed"),
+        (f"topk {sizes} Nq=1 Nk={length} topk={16 * 64} Br=16 Bc=64", "per-query"),
+        (f"decode {sizes} Nk={length} mask=window W=512", "flash2-packed"),
+    )
+    accounts = [ask(words, schedule, on=None) for words, schedule in branches]
+    per_token = 4 * (192 + 128) * 2
+    assert sum(moved(a, a.compulsory, "K", "V") for a in accounts) == tokens * per_token
+    assert moved(accounts[1], accounts[1].sm, "K", "V") == 16 * 64 * per_token
