@@ -41,7 +41,11 @@ def engine_forms() -> tuple[sp.Basic, ...]:
                 found |= dict.fromkeys(_amounts(account))
             except DeriveError:  # a mask that is refused, or tiles that are not counted
                 continue
-    return tuple(found)
+    return tuple(form for form in found if len(str(form)) <= LONGEST)
+
+
+LONGEST = 1500
+"""Characters of a form that is read back: longer ones are sums of parts that are read back by themselves."""
 
 
 def _amounts(account: Account) -> list[sp.Basic]:

@@ -17,8 +17,9 @@ import sympy as sp
 from derive.attention import names as variant_names
 from derive.attention import variant as find_variant
 from derive.exact import Gcd
+from rules.derivations import names as schedule_names
 from tests.outputs.command import derive, numbers_for
-from tests.strategies import PAIRS, applies
+from tests.strategies import ATTENTION, PAIRS, applies
 
 SCHEMA = json.loads((files("outputs") / "schema" / "explain.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -26,8 +27,11 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 @cache
 def schedules_of(variant: str, mask: str = "full") -> list[str]:
-    """Every schedule that fits a variant under a mask."""
-    return [schedule for name, schedule in PAIRS if name == variant and applies(name, schedule, mask)]
+    """Schedules that fit a variant under a mask: all of them for plain attention, its own for any other."""
+    own = schedule_names() if variant in ATTENTION else find_variant(variant).schedules
+    return [
+        schedule for name, schedule in PAIRS if name == variant and schedule in own and applies(name, schedule, mask)
+    ]
 
 
 def explain(*words: str) -> Any:
