@@ -42,7 +42,7 @@ class Slip:
     predicts: Callable[[Mapping[str, Number]], Number]
 
     def explains(self, points: Sequence[tuple[Mapping[str, Number], Number]]) -> bool:
-        """Whether it predicts what was measured at all of *points*, (values, measured): one of them differs from the derived."""
+        """Whether it predicts what was measured at all of *points*, each (values, measured), one of which is wrong."""
         for values, measured in points:
             try:
                 predicted = self.predicts(values)
