@@ -183,7 +183,7 @@ def _answer(
     from derive.attention import variant as find_variant
     from derive.flops import Convention
     from hardware import load
-    from outputs.deduction import Options
+    from outputs.deduction import Options, fitting
     from outputs.explanation import Explanation
     from outputs.request import read_request
 
@@ -192,6 +192,8 @@ def _answer(
     names = request.variant.named_schedules(schedule)
     if not names:
         raise click.BadParameter(f"--schedule names no schedule; try --schedule {','.join(request.variant.schedules)}")
+    if schedule is None and request.mask != "full":
+        names = fitting(request)
     options = Options(Convention(convention), order, sweep == "sawtooth", l2)
     answer = Explanation(request, names, found, options)
     _ = answer.accounts  # so that bad input is found before anything is printed

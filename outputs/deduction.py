@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -60,6 +61,17 @@ def account(request: Request, schedule: str, machine: Machine | None, options: O
     if machine is None or (room := machine.get("shared_mem_per_block_max")) is None:
         return made
     return _fitted(made, request.numbers, int(room.value))
+
+
+def fitting(request: Request) -> tuple[str, ...]:
+    """The variant's own schedules that are legal under the mask asked for; all of them where none is."""
+    graph = request.variant.graph(request.pattern)
+    found = []
+    for name in request.variant.schedules:
+        with suppress(PreconditionError):
+            plan(name).derive(graph)
+            found.append(name)
+    return tuple(found) or request.variant.schedules
 
 
 def unfitted(request: Request, schedule: str, machine: Machine | None, options: Options) -> Account:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -127,8 +128,9 @@ def after_the_threshold(answer: Explanation) -> Section | None:
         f"sweeping every other wave backwards (sawtooth) keeps the end of the last sweep: {size(read(sawtooth, 'dram'))}",
     ]
     if (further.number(shared.slices) or 1) > 1:
-        query_order = answer.at_length(found.name, length, order="query")
-        lines.append(f"query tiles outermost in the grid instead of heads: {size(read(query_order, 'dram'))}")
+        with suppress(PreconditionError):  # in that order the readers of some tensor may be scattered
+            query_order = answer.at_length(found.name, length, order="query")
+            lines.append(f"query tiles outermost in the grid instead of heads: {size(read(query_order, 'dram'))}")
     if further.mask_of is not None:
         lines.append("under a mask these are upper bounds unless one head runs alone")
     return Section("and after", lines)

@@ -26,7 +26,7 @@ PLAN = Plan(
         WherePossible(tile.SHARED_HEADS),
         tile.QUERIES,
         WherePossible(launch.HEADS),
-        WherePossible(skip_masked.RULE),
+        WherePossible(skip_masked.RULE, if_legal=True),
         in_memory.RULE,
         WherePossible(keep_resident.FORWARD),
     ),

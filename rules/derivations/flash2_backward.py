@@ -20,7 +20,7 @@ PLAN = Plan(
         WherePossible(tile.QUERIES),
         WherePossible(launch.ROWS),
         WherePossible(launch.HEADS),
-        WherePossible(skip_masked.RULE),
+        WherePossible(skip_masked.RULE, if_legal=True),
         in_memory.RULE,
         WherePossible(keep_resident.FORWARD),
     ),

@@ -15,7 +15,7 @@ MANY_DIGITS = "9" * 401
 UNKNOWN = {
     ("explain", "mhaa"): "no variant 'mhaa'; did you mean mha",
     ("explain", "GQA-repeat"): "no variant 'GQA-repeat'; did you mean gqa-repeated",
-    ("explain", "zzzz"): "no variant 'zzzz'; known: mha, gqa",
+    ("explain", "zzzz"): "no variant 'zzzz'; `derive variants` lists the",
     ("explain", "mha", "--on", "h100-sxn"): "no machine 'h100-sxn'; did you mean h100-sxm",
     ("explain", "mha", "--on", "../data/l4"): r"no machine '\.\./data/l4'",
     ("explain", "mha", "--on", ""): "machine",

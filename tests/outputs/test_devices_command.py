@@ -114,7 +114,10 @@ def test_a_scheme_that_cannot_be_is_listed_with_its_reason() -> None:
         ("mha devices=2 --link 5", "--link 5: a bandwidth one way is written such as 12.5GB/s"),
         ("mha devices=2 --link 0GB/s", "--link 0GB/s: a bandwidth one way"),
         ("mha-backward devices=2", "ring schedules a forward pass and this is a backward one"),
-        ("delta devices=2", "ring shares queries and keys, and this graph has no pairs of them; try mha or gqa"),
+        (
+            "delta devices=2",
+            "delta hands a state on from step to step, and its sharing among devices is not counted yet",
+        ),
         ("matmul devices=2 --scheme ulysses", "has no heads, so they cannot be dealt to devices"),
     ],
 )

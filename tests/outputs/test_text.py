@@ -124,7 +124,7 @@ def test_a_narrow_terminal_loses_no_number() -> None:
 @pytest.mark.parametrize(("variant", "number"), list(product(variant_names(), [False, True])))
 def test_no_name_of_python_shows(variant: str, number: bool) -> None:
     """The text is mathematics and words: no SymPy spelling and no None."""
-    out = text(variant, *(numbers_for(variant)[1:] if number else ()))
+    out = text(variant, *((w for w in numbers_for(variant)[1:] if not w.startswith("C=")) if number else ()))
     for word in ("None", "ceiling(", "Piecewise", "Max(", "Min(", "**", "Symbol", "inf", "nan"):
         assert not re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", out), word
 
