@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from derive.errors import DeriveError
+from derive.errors import DeriveError, PreconditionError
 from derive.symbols import C_L2
 from outputs.layout import Section
 from outputs.notation import put, regime, text, tidy
