@@ -14,7 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
-from outputs.commands import cache, code, devices, paper, plot, report, sweep
+from outputs.commands import cache, code, devices, paper, plot, reload, report, steps, sweep
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
@@ -158,15 +158,6 @@ def explain(json_: bool, with_steps: bool, output: str | None, **question: Any) 
 
     sections = text.explain(answer)
     _show(sections + (text.steps(answer) if with_steps else []))
-
-
-@main.command(epilog=_KEYS_HELP)
-@_question
-def steps(**question: Any) -> None:
-    """The derivation of VARIANT's schedules, rule by rule, with the graphs between."""
-    from outputs import text
-
-    _show(text.steps(_answer(**question)))
 
 
 def _answer(
@@ -326,6 +317,7 @@ def _write(path: Path, content: str) -> None:
 
 
 main.add_command(bound_command(_show, _write))
+steps.add(main, _question, _answer, _show, _KEYS_HELP)
 paper.add(main, _question, _answer)
 code.add(main, _question, _answer)
 report.add(main, _question, _answer)
@@ -333,6 +325,7 @@ plot.add(main, _question, _answer)
 sweep.add(main, _question, _answer)
 devices.add(main, _show)
 cache.add(main, _show)
+reload.add(main)
 
 if __name__ == "__main__":
     main()
