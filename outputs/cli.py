@@ -14,7 +14,7 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
-from outputs.commands import cache, code, devices, paper, plot, reload, report, steps, sweep
+from outputs.commands import cache, code, completion, devices, paper, plot, reload, report, steps, sweep
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
@@ -326,6 +326,7 @@ sweep.add(main, _question, _answer)
 devices.add(main, _show)
 cache.add(main, _show)
 reload.add(main)
+completion.add(main)  # last: it offers words for what stands before it
 
 if __name__ == "__main__":
     main()
