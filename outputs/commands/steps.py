@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from outputs.commands.progress import waiting
+
 _EXAMPLES = """\b
 Examples:
   derive steps mha --schedule flash2
@@ -29,7 +31,8 @@ def add(
     @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout, which `derive reload` reads.")
     def steps(json_: bool, **asked: Any) -> None:
         """The derivation of VARIANT's schedules, rule by rule, with the graphs between."""
-        found = answer(**asked)
+        with waiting("derive steps"):
+            found = answer(**asked)
         if json_:
             import json
 
