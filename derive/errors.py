@@ -53,6 +53,10 @@ class InfeasibleError(DeriveError):
     exit_code = 3
 
 
+MOST_NAMES = 20
+"""Known names that a message lists; where there are more, it names the command that does."""
+
+
 def clipped(text: str, longest: int = 40) -> str:
     """*text* as a message repeats it: the start of a long one."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
@@ -71,6 +75,9 @@ def nearest(
     known = tuple(known)
     close = get_close_matches(name.lower()[:40], known, n=3, cutoff=0.5)
     close.sort(key=lambda found: sorted(found) != sorted(name.lower()))  # swapped letters are the likeliest slip
-    hint = f"did you mean {close[0]}?" if close else (f"known: {', '.join(known)}." if list_all else "see the list")
     listing = f" (`{command}` lists them)" if command else ""
+    few = list_all and (len(known) <= MOST_NAMES or not command)
+    if not few and not close and command:
+        return UnknownNameError(f"there is no {kind} {clipped(name)!a}; `{command}` lists the {len(known)} there are")
+    hint = f"did you mean {close[0]}?" if close else (f"known: {', '.join(known)}." if few else "see the list")
     return UnknownNameError(f"there is no {kind} {clipped(name)!a}; {hint}{listing}")

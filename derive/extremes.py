@@ -17,7 +17,7 @@ def least(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     if a in _members(b, sp.Min) or b in _members(a, sp.Min):
         return b if a in _members(b, sp.Min) else a
     sign = _sign(a, b)
-    return (a if sign < 0 else b) if sign else sp.Min(a, b, evaluate=False)
+    return (a if sign < 0 else b) if sign else sp.Min(*_flat(a, sp.Min), *_flat(b, sp.Min), evaluate=False)
 
 
 def most(a: sp.Expr, b: sp.Expr) -> sp.Expr:
@@ -25,7 +25,7 @@ def most(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     if a in _members(b, sp.Max) or b in _members(a, sp.Max):
         return b if a in _members(b, sp.Max) else a
     sign = _sign(a, b)
-    return (a if sign > 0 else b) if sign else sp.Max(a, b, evaluate=False)
+    return (a if sign > 0 else b) if sign else sp.Max(*_flat(a, sp.Max), *_flat(b, sp.Max), evaluate=False)
 
 
 def greatest(amounts: Iterable[sp.Expr]) -> sp.Expr:
@@ -44,6 +44,11 @@ def _covers(larger: Mapping[sp.Expr, sp.Expr], smaller: Mapping[sp.Expr, sp.Expr
     """Whether a sum of positive terms has every term of another one, as often at least; only equal terms are compared."""
     positive = all(n > 0 for n in (*larger.values(), *smaller.values()))
     return positive and all(n <= larger.get(term, 0) for term, n in smaller.items())
+
+
+def _flat(e: sp.Expr, kind: Any) -> tuple[sp.Expr, ...]:
+    """*e* itself, or what it takes the extreme of: max(a, max(b, c)) is max(a, b, c)."""
+    return tuple(e.args) if isinstance(e, kind) else (e,)
 
 
 def _members(e: sp.Expr, kind: Any) -> tuple[sp.Expr, ...]:

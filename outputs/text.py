@@ -13,9 +13,10 @@ from derive.mask import Mask
 from derive.passes import passes
 from hardware.roofline import PIPES
 from outputs.best_sizes import best_sizes
+from outputs.closed_form import case_note, form
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
-from outputs.notation import cases, put, text, tidy
+from outputs.notation import text
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
@@ -74,24 +75,6 @@ def steps(answer: Explanation) -> list[Section]:
 def _changed_lines(before: str, after: str) -> list[str]:
     old = before.splitlines()
     return [line for line in after.splitlines() if line not in old]
-
-
-def form(answer: Explanation, amount: sp.Expr) -> str:
-    """A closed form in house notation; where it has cases, the one that holds at the given numbers comes alone."""
-    account = answer.accounts[-1]
-    shown = put(amount, answer.shown)
-    found = cases(shown)
-    if len(found) == 1:
-        return text(tidy(shown))
-    for branch, condition in cases(amount):
-        if condition == sp.true or account.number(condition) == 1:
-            return f"{text(tidy(put(branch, answer.shown)))} *"
-        if account.number(condition) is None:
-            break
-    return "; ".join(
-        f"{text(tidy(a))}{'' if c == sp.true else ' while ' + text(c)}" + ("" if c != sp.true else " otherwise")
-        for a, c in found
-    )
 
 
 def _question(answer: Explanation) -> Section:
@@ -168,41 +151,13 @@ def _bytes(answer: Explanation) -> Section:
         for n, account in enumerate(answer.accounts):
             moves = account.sm if level == "l2" else account.dram
             table.add("" if n else label, account.name, *_row(answer, account, moves, level))
-    notes = [note for account in answer.accounts if (note := _case_note(answer, account))]
+    notes = [note for account in answer.accounts if (note := case_note(answer, account))]
     bounds = [a.name for a in answer.accounts if a.is_numeric and a.is_exact is False]
     if bounds:
         notes.append(f"{' and '.join(bounds)}: DRAM bytes are at most this; near the cache's size LRU may keep part")
     known = [(level, first.rate(level)) for _, level in levels]
     notes += [f"time at {decimal(r.value, 'B/s')} for {_PIPES[level]}: {r.how}, {r.kind}" for level, r in known if r]
     return Section("bytes (sizes binary, rates decimal)", table, notes)
-
-
-def _case_note(answer: Explanation, account: Account) -> str | None:
-    """Which case of the DRAM bytes holds at the given numbers."""
-    found = cases(account.dram.total.amount)
-    if len(found) == 1 or not account.is_numeric:
-        return None
-    if len(found) > 3:  # each tensor has cases of its own, and their combinations say nothing more
-        return _each_condition(answer, account, {r for _, c in found for r in c.atoms(sp.core.relational.Relational)})
-    failed: list[str] = []
-    for _, condition in found:
-        shown = text(put(condition, answer.shown))
-        if condition == sp.true:
-            return f"* {account.name}: since this fails: {'; '.join(failed)}"
-        if account.number(condition) == 1:
-            return f"* {account.name}: while {shown}"
-        failed.append(shown)
-    return None
-
-
-def _each_condition(answer: Explanation, account: Account, conditions: set[sp.Basic]) -> str:
-    """Which of *conditions* hold at the given numbers, and which fail, each once."""
-    told: dict[bool, set[str]] = {True: set(), False: set()}
-    for condition in conditions:
-        told[account.number(condition) == 1].add(text(put(condition, answer.shown)))
-    words = {True: "while", False: "since these fail:"}
-    parts = [f"{words[holds]} {'; '.join(sorted(shown, key=len))}" for holds, shown in told.items() if shown]
-    return f"* {account.name}: {', and '.join(parts)}"
 
 
 def _row(answer: Explanation, account: Account, moves: Moves, level: Level) -> list[str]:

@@ -50,7 +50,7 @@ class TileBounds:
         return self.exact.keys
 
     @property
-    def pairs(self) -> sp.Expr:
+    def _kept(self) -> sp.Expr:
         """Pairs kept, counting each of the flattened rows."""
         heads = self.rows.extent / self.exact.mask.rows
         return sp.expand(self.exact.mask.pairs) * heads
@@ -68,8 +68,18 @@ class TileBounds:
     def tiles(self) -> sp.Expr:
         """Tile pairs met."""
         if not self.up:
-            return self.pairs / self.rows.tile / self.keys.tile
+            return self._kept / self.rows.tile / self.keys.tile
         return self.rows.trips * (self.span / self.keys.tile + 2)
+
+    @property
+    def pairs(self) -> sp.Expr:
+        """Pairs in the tile pairs that are met."""
+        return self.tiles * self.rows.tile * self.keys.tile
+
+    @property
+    def row_tiles(self) -> sp.Expr:
+        """Row tiles that meet any key tile."""
+        return self.rows.trips if self.up else self.exact.query_rows_once / self.rows.tile
 
     @property
     def key_rows(self) -> sp.Expr:

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from derive.attention import variant as find_variant
+from derive.symbols import MEANINGS
 from outputs.cli import main
 
 DERIVE = (sys.executable, "-m", "outputs.cli")
@@ -83,3 +85,14 @@ def tex_or_skip(*needed: str) -> None:
         if os.environ.get("CI"):
             pytest.fail(f"CI compiles LaTeX, and {', '.join(missing)} is missing")
         pytest.skip(f"no {', '.join(missing)} on this machine")
+
+
+SIZES = {"N_p": 70, "C_k": 60, "h": 4, "h_k": 2, "d": 64, "d_c": 48, "d_r": 16}
+"""A small value for each size that a variant may be written in, lengths aside."""
+
+
+def numbers_for(variant: str, length: int = 300) -> tuple[str, ...]:
+    """A small shape with tiles that divide nothing: KEY=VALUE for each size of *variant* that has no default."""
+    has = {s.name for s in find_variant(variant).symbols}
+    lengths = f"N={length}" if "N_q" in has else f"Nk={length}"
+    return (lengths, *(f"{MEANINGS[name].key}={size}" for name, size in SIZES.items() if name in has))

@@ -176,7 +176,7 @@ def test_steps_are_those_of_the_derivation_in_order() -> None:
     places = [text.find(f"{number}  {step['rule']}") for number, step in enumerate(steps, start=1)]
     assert all(place >= 0 for place in places)
     assert places == sorted(places)
-    assert [step["rule"] for step in steps[:4]] == ["split-softmax", "defer-division", "online-softmax", "fuse"]
+    assert [step["rule"] for step in steps[:4]] == ["split-softmax", "defer-division", "online-softmax", "fuse-pairs"]
 
 
 def test_a_schedule_named_twice_is_answered_once() -> None:

@@ -17,8 +17,7 @@ import sympy as sp
 from derive.attention import names as variant_names
 from derive.attention import variant as find_variant
 from derive.exact import Gcd
-from derive.symbols import C_k, N_p, h, h_k
-from tests.outputs.command import derive
+from tests.outputs.command import derive, numbers_for
 from tests.strategies import PAIRS, applies
 
 SCHEMA = json.loads((files("outputs") / "schema" / "explain.json").read_text(encoding="utf-8"))
@@ -36,15 +35,6 @@ def explain(*words: str) -> Any:
     answer = derive("explain", *words, "--json")
     assert (answer.code, answer.err) == (0, ""), answer.err
     return answer.json
-
-
-def numbers_for(variant: str) -> tuple[str, ...]:
-    """A small shape with tiles that divide nothing."""
-    length = "Nk=300" if variant == "decode" else "N=300"
-    has = find_variant(variant).symbols
-    sizes = (("h", h, 4), ("hk", h_k, 2), ("prefix", N_p, 70), ("C", C_k, 60))
-    heads = [f"{key}={size}" for key, symbol, size in sizes if symbol in has]
-    return (length, "d=64", *heads)
 
 
 def masked(variant: str, mask: str) -> tuple[str, ...]:
