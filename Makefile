@@ -28,7 +28,7 @@ lint: $(VENV)/installed-dev  ## ruff, mypy --strict and the import contracts
 	$(VENV)/bin/lint-imports
 
 docs: $(VENV)/installed-dev  ## the documentation as a site, in site/index.html
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 bench: $(VENV)/installed-dev  ## start-up, walker, check, growth and the whole catalogue, timed; see benchmarks/README.md
 	$(PY) benchmarks/cold_start.py

@@ -67,7 +67,7 @@ def needs(*modules: str) -> None:
 def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     """Strictly; its catalogue has every name of the registries, and nothing of it asks for another host's script or font."""
     needs("mkdocs", "material", "mkdocstrings")
-    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path / "site")]
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     ran = subprocess.run(
         build,
         cwd=ROOT,
