@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from derive.density import Density
+import derive.masks  # noqa: F401  (it brings every kind of mask)
 from derive.einsum import Einsum, Index
 from derive.errors import BadValueError, IllFormedError, PreconditionError, repeated
 from derive.graph import Graph
@@ -136,7 +136,7 @@ def _graph(record: Any, where: str) -> Graph:
 
 def _mask(record: Any, where: str) -> Mask:
     kind = member(record, "kind", str, where)
-    known = {cls.__name__.lower(): cls for cls in (Mask, Density)}
+    known = {cls.__name__.lower(): cls for cls in (Mask, *Mask.__subclasses__())}
     if kind not in known:
         raise BadValueError(f"{where} is of the kind {repeated(kind)}; known: {', '.join(known)}")
     found: Mask = read_fields(known[kind], {k: v for k, v in record.items() if k != "kind"}, Names(), where)
