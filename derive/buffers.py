@@ -32,7 +32,7 @@ def buffers(schedule: Schedule, kernel: Kernel) -> tuple[Buffer, ...]:
             if same and operand.indices and operand.name not in later and operand.name not in taken:
                 taken[operand.name] = einsum.output.name
                 break
-    tensors = {t.name: t for t in schedule.tensors_of(kernel)}
+    tensors = {t.name: t for t in schedule.tensors_of(kernel) if not schedule.is_gathered_only(t, kernel)}
     found = []
     for name in (name for name in tensors if name not in taken.values()):
         chain = [name]

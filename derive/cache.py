@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.choice import cases
-from derive.einsum import Tensor
+from derive.einsum import Map, Tensor
 from derive.errors import DomainError
 from derive.graph import Graph
 from derive.masks import Pattern
@@ -28,12 +28,35 @@ from derive.parallel.link import Device
 from derive.symbols import B, C_kv, N
 
 
-def cached(graph: Graph, key: str = "k", row: str = "q") -> tuple[Tensor, ...]:
+def key_of(graph: Graph) -> str:
+    """The index of the keys in memory: what rows are gathered from along, where some are, else ``k``.
+
+    Raises:
+        DomainError: there are keys of several kinds.
+    """
+    inputs = {t.name for t in graph.inputs}
+    selections = (e for e in graph.einsums if e.map is Map.GATHER and e.inputs[0].name in inputs)
+    found = dict.fromkeys(e.selected.name for e in selections if e.selected is not None)
+    if found and any(i.name == "k" for t in graph.inputs for i in t.indices if t.name not in _positions(graph)):
+        found["k"] = None
+    if len(found) > 1:
+        raise DomainError(
+            f"there are keys of several kinds, along {' and '.join(found)}; ask about each kind by itself"
+        )
+    return next(iter(found), "k")
+
+
+def _positions(graph: Graph) -> set[str]:
+    return {e.inputs[1].name for e in graph.einsums if e.map is Map.GATHER}
+
+
+def cached(graph: Graph, key: str | None = None, row: str = "q") -> tuple[Tensor, ...]:
     """The inputs of *graph* that carry the key index and not the query's: what a later query needs again.
 
     Raises:
         DomainError: no input carries it, or the graph is a backward pass, after which nothing is kept.
     """
+    key = key or key_of(graph)
     carried = {t: {i.name for i in t.indices} for t in graph.inputs}
     found = tuple(t for t, names in carried.items() if key in names and row not in names)
     if graph.given or not found:
@@ -42,9 +65,10 @@ def cached(graph: Graph, key: str = "k", row: str = "q") -> tuple[Tensor, ...]:
     return found
 
 
-def token_elements(graph: Graph, device: Device | None = None, key: str = "k") -> Mapping[str, sp.Expr]:
+def token_elements(graph: Graph, device: Device | None = None, key: str | None = None) -> Mapping[str, sp.Expr]:
     """Elements of one token in one layer and sequence, by cached tensor; on one device, if it is one of several."""
     found = {}
+    key = key or key_of(graph)
     for tensor in cached(graph, key):
         sequences = B if any(i.extent == B for i in tensor.indices) else sp.Integer(1)
         size = tensor.size if device is None else device.part(tensor)
@@ -52,7 +76,7 @@ def token_elements(graph: Graph, device: Device | None = None, key: str = "k") -
     return found
 
 
-def token_bytes(graph: Graph, device: Device | None = None, key: str = "k") -> sp.Expr:
+def token_bytes(graph: Graph, device: Device | None = None, key: str | None = None) -> sp.Expr:
     """Bytes of one token in one layer and sequence."""
     widths = {t.name: t.width for t in cached(graph, key)}
     return sp.Add(*(amount * widths[name] for name, amount in token_elements(graph, device, key).items()))

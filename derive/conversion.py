@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import sympy as sp
 
 from derive.cost import Cost, Unit
-from derive.einsum import Tensor
+from derive.einsum import Map, Tensor
 from derive.exact import Number, value
 from derive.flops import is_contraction
 from derive.schedule import Kernel, Schedule
@@ -50,7 +50,8 @@ def multiplied(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
             continue
         made = schedule.graph.producers.get(tensor.name)
         if made is not None and _comes_from_memory(schedule, read, tensor):
-            frontier += [t for t in made.inputs if t.indices]
+            operands = made.inputs[:1] if made.map is Map.GATHER else made.inputs  # positions are not multiplied
+            frontier += [t for t in operands if t.indices]
     return tuple(t for t in schedule.inputs_of(kernel) if t.name in found)
 
 

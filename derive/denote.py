@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 import sympy as sp
 
+from derive.denote_selection import selection_closed, selection_written_out
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import UnboundError
 from derive.graph import Graph
@@ -48,6 +49,9 @@ MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.LOG: sp.log,
     Map.TANH: sp.tanh,
     Map.SIGMOID: lambda a: 1 / (1 + sp.exp(-a)),
+    Map.RELU: lambda a: sp.Max(a, 0),
+    Map.TOP: lambda made: made,
+    Map.GATHER: lambda made: made,
     Map.POSITION: lambda made: made,
     Map.KEEP: lambda made: made,
     Map.SOFTMAX: lambda a, total: sp.exp(a) / total,
@@ -146,6 +150,8 @@ def _written_out(
     def point(at: Mapping[str, int]) -> sp.Expr:
         if einsum.map.is_generated:
             return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}))
+        if einsum.map.is_selection:
+            return MAPS[einsum.map](selection_written_out(einsum, at, read, extents))
         operands = [read(t, at) for t in einsum.inputs]
         if einsum.map is Map.SOFTMAX:
             last = einsum.output.indices[-1].name
@@ -263,6 +269,8 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
 
     if einsum.map.is_generated:
         return MAPS[einsum.map](_generated(einsum, here))
+    if einsum.map.is_selection:
+        return MAPS[einsum.map](selection_closed(einsum, here, read))
     operands = [read(t, here) for t in einsum.inputs]
     if einsum.map is Map.SOFTMAX:
         last = einsum.output.indices[-1]

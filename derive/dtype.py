@@ -50,11 +50,13 @@ TYPES = {
         DType("mxfp8", 8, scale_bits=8, block=32, element="fp8"),
         DType("mxfp4", 4, scale_bits=8, block=32, element="fp4"),
         DType("nvfp4", 4, scale_bits=8, block=16, element="fp4"),
+        DType("fp8-g128", 8, scale_bits=32, block=128, element="fp8"),
         DType("int4-g128", 4, scale_bits=16, block=128, element="int4"),
     )
 }
 """Every element type by name. Scales as in the OCP MX specification 1.0 (mx*) and NVIDIA's NVFP4; int4-g128 has an fp16 scale
-for a group of 128 (Lin et al. 2023, AWQ, arXiv:2306.00978, section 5)."""
+for a group of 128 (Lin et al. 2023, AWQ, arXiv:2306.00978, section 5), fp8-g128 an fp32 one (DeepSeek-AI 2024, DeepSeek-V3,
+arXiv:2412.19437, section 3.3; the latent cache of FlashMLA)."""
 
 
 def dtype(name: str) -> DType:

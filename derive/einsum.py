@@ -30,11 +30,18 @@ class Map(Enum):
     TANH = "tanh"
     SIGMOID = "sigmoid"
     """1 / (1 + exp(-x))."""
+    RELU = "relu"
+    """max(x, 0)."""
     POSITION = "position"
     """The coordinate along the result's only index: generated where it is used, read from nowhere."""
     KEEP = "keep"
     """Dropout's mask for the rate p that it reads: 0 with probability p, else 1 / (1 - p). It is a function of a seed and the
     coordinates alone, so it can be made again anywhere."""
+    TOP = "top"
+    """The positions of the largest along the one index that the result lacks, the largest first, equal ones in order:
+    ``T[q,k] = top(X[q,j])`` keeps as many as k says. Every element is compared once; how they are kept in order is opaque."""
+    GATHER = "gather"
+    """The rows of its first operand that stand at the positions in its second: ``G[q,k,c] = gather(C[j,c], T[q,k])``."""
     SOFTMAX = "softmax"
     """The whole softmax along the last index: opaque to every count until ``split-softmax`` opens it."""
     SOFTMAX_GRADIENT = "softmax_gradient"
@@ -47,12 +54,17 @@ class Map(Enum):
         if self is Map.POSITION:
             return 0
         unary = (Map.COPY, Map.VIEW, Map.NEG, Map.EXP, Map.LOG, Map.TANH, Map.SIGMOID, Map.KEEP, Map.SOFTMAX)
-        return 1 if self in unary else 2
+        return 1 if self in (*unary, Map.RELU, Map.TOP) else 2
 
     @property
     def is_generated(self) -> bool:
         """Whether its result depends on where a point stands and on scalars, not on any tensor."""
         return self in (Map.POSITION, Map.KEEP)
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether positions in a tensor are what it makes, or reads: then it is no operator of one element at a time."""
+        return self in (Map.TOP, Map.GATHER)
 
     @property
     def is_opaque(self) -> bool:
@@ -135,7 +147,8 @@ class Einsum:
     Raises:
         IllFormedError: an output index is bound neither by an input nor by the domain, the arity is wrong, an index is
             reduced with no operator, only a sum could be rescaled, the mask speaks of an index that it does not run over, a
-            view changes extents, or what stands one step behind is no copy along an index of its own.
+            view changes extents, what stands one step behind is no copy along an index of its own, or a selection does not
+            put one index in the place of one.
     """
 
     output: Tensor
@@ -153,6 +166,10 @@ class Einsum:
             self._check_view()
         if self.previous is not None:
             self._check_previous()
+        if self.map.is_selection:
+            self._check_selection()
+        if self.map is Map.TOP:
+            return
         bound = {i for t in self.inputs for i in t.indices}
         over = () if self.domain is None else (self.domain.row, self.domain.column)
         free = self.map.is_generated or (self.map in (Map.COPY, Map.VIEW) and self.reduce is None)
@@ -196,6 +213,31 @@ class Einsum:
         if self.previous not in {i.name for i in read.indices}:
             raise IllFormedError(f"{self}: {read} has no index {self.previous} to stand one step behind along")
 
+    def _check_selection(self) -> None:
+        kept = set(self.output.indices)
+        plain = self.reduce is None and self.previous is None and self.rescale is None
+        if self.map is Map.TOP:
+            made = kept - set(self.inputs[0].indices)
+            if not plain or self.domain is not None or len(made) != 1 or len(self.reduced) != 1:
+                raise IllFormedError(
+                    f"{self}: the largest along one index are kept under another one, without a mask, as in "
+                    "T[q,k] = top(X[q,j])"
+                )
+            return
+        read, positions = (set(t.indices) for t in self.inputs)
+        if not plain or len(read - kept) != 1 or kept != (read & kept) | positions:
+            raise IllFormedError(
+                f"{self}: positions stand in the place of one index of what is gathered, as in "
+                "G[q,k,c] = gather(C[j,c], T[q,k])"
+            )
+
+    @property
+    def selected(self) -> Index | None:
+        """For a selection, the index that its positions are along."""
+        if not self.map.is_selection:
+            return None
+        return next(i for i in self.inputs[0].indices if i not in self.output.indices)
+
     @property
     def renamed(self) -> dict[str, str]:
         """For a view, what each index of its input that changes its name is called in its result."""
@@ -206,13 +248,13 @@ class Einsum:
 
     @property
     def space(self) -> tuple[Index, ...]:
-        """The iteration space: the output's indices, then the reduced ones."""
-        return self.output.indices + self.reduced
+        """The iteration space: the output's indices, then the reduced ones; of a top, what it looks through."""
+        return self.inputs[0].indices if self.map is Map.TOP else self.output.indices + self.reduced
 
     @property
     def reduced(self) -> tuple[Index, ...]:
         """Indices of the iteration space that the output does not carry, in order of first use."""
-        if self.map is Map.VIEW:
+        if self.map in (Map.VIEW, Map.GATHER):
             return ()
         seen = dict.fromkeys(i for t in self.inputs for i in t.indices if i not in self.output.indices)
         return tuple(seen)

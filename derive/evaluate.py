@@ -15,11 +15,12 @@ from math import ceil, floor, prod
 import numpy as np
 import sympy as sp
 
-from derive.einsum import Einsum, Tensor
+from derive.einsum import Einsum, Map, Tensor
 from derive.errors import DomainError, UnboundError
 from derive.graph import Graph, Recurrence
 from derive.mask import Mask
 from derive.operators import Array, Block, Kept, compute, generated
+from derive.selection import random_positions, selected
 from derive.steps import Steps
 from derive.symbols import COPY, ROW
 
@@ -65,6 +66,8 @@ def evaluate(
             operands = [Block(axes_of(t), known[t.name]) for t in e.inputs]
             if e.map.is_generated:
                 operands = [Block(axes_of(e.output), generated(e, shape(e), known))]
+            elif e.map.is_selection:
+                operands = [selected(e, axes_of(e.output), operands, shape(e))]
             result = compute(e, axes_of(e.output), operands, kept_by(e))
             known[e.output.name] = np.broadcast_to(result, shape(e)).copy()
     return {e.output.name: known[e.output.name] for e in graph.einsums}
@@ -132,9 +135,13 @@ def _in_parts(tensor: Tensor, array: Array, values: Values) -> Array:
 
 
 def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:
-    """A standard normal array for each tensor that neither the graph nor what ran before it makes."""
+    """A standard normal array for each tensor that neither the graph nor what ran before it makes; positions are distinct."""
     extents = sizes(graph, values)
-    return {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.sources}
+    drawn = {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.sources}
+    for e in graph.einsums:
+        if e.map is Map.GATHER and (positions := e.inputs[1].name) in drawn and e.selected is not None:
+            drawn[positions] = random_positions(extents[e.selected.name], drawn[positions].shape, rng)
+    return drawn
 
 
 def axes_of(tensor: Tensor) -> tuple[str, ...]:

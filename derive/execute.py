@@ -33,6 +33,7 @@ from derive.graph import Recurrence
 from derive.mask import Mask
 from derive.operators import Array, Block, compute, generated
 from derive.schedule import Kernel, Loop, Schedule
+from derive.selection import selected
 
 Coordinates = tuple[int, ...]
 UNIT = {Reduce.SUM: 0.0, Reduce.MAX: -np.inf}
@@ -294,6 +295,10 @@ class _Cta:
             operands = [self.launch.tile(self.launch.generated[einsum.output.name], at)]
         else:
             operands = [self._value(t, at) for t in einsum.inputs]
+        if einsum.map.is_selection:
+            operands = [
+                selected(einsum, self.launch.axes(einsum.output), operands, self.launch.shape(einsum.output, at))
+            ]
         kept = None if einsum.domain is None else self.launch.tile(self.launch.kept[einsum.domain], at)
         result = compute(einsum, self.launch.axes(einsum.output), operands, kept)
         return np.broadcast_to(result, self.launch.shape(einsum.output, at))

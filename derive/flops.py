@@ -59,13 +59,17 @@ _MAP_OPERATIONS: dict[Map, dict[Pipe, int]] = {
     Map.LOG: {Pipe.SFU: 1},
     Map.TANH: {Pipe.SFU: 1},
     Map.SIGMOID: {Pipe.SFU: 1, Pipe.VECTOR: 2},
+    Map.RELU: {Pipe.VECTOR: 1},
+    Map.TOP: {Pipe.VECTOR: 1},
+    Map.GATHER: {},
     Map.POSITION: {},
     Map.KEEP: {Pipe.VECTOR: 1},
     Map.SOFTMAX: {},
     Map.SOFTMAX_GRADIENT: {},
 }
 """Operations a point. A sigmoid is 1/2 + tanh(x/2)/2, as arXiv:2409.04431 (FlashSigmoid) runs it; of a generated dropout mask
-the comparison counts, the integer rounds of the generator do not."""
+the comparison counts, the integer rounds of the generator do not; of a top, one comparison an element that it looks through,
+not what keeping the largest in order takes."""
 _REDUCE_PIPE = {Reduce.SUM: Pipe.VECTOR, Reduce.MAX: Pipe.VECTOR}
 
 

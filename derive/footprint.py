@@ -35,9 +35,10 @@ def tile_size(kernel: Kernel, tensor: Tensor) -> sp.Expr:
 
 
 def tiles_by_place(schedule: Schedule, kernel: Kernel) -> dict[Place, tuple[Tensor, ...]]:
-    """Which tensors' tiles a CTA of *kernel* holds, and where."""
+    """Which tensors' tiles a CTA of *kernel* holds, and where; gathered rows are staged as what is read."""
+    staged = schedule.staged_of(kernel)
     made = (*schedule.internals_of(kernel), *schedule.outputs_of(kernel))
-    return {Place.SHARED: schedule.inputs_of(kernel), Place.REGISTERS: made}
+    return {Place.SHARED: staged, Place.REGISTERS: tuple(t for t in made if t not in staged)}
 
 
 def kernel_footprint(schedule: Schedule, kernel: Kernel, *places: Place) -> Cost:

@@ -127,7 +127,7 @@ class Graph:
         for index, first, last in found:
             run = self.einsums[first : last + 1]
             for e in run:
-                if index not in {i.name for i in e.output.indices} or e.map.is_generated:
+                if index not in {i.name for i in e.output.indices} or e.map.is_generated or e.map.is_selection:
                     raise IllFormedError(
                         f"{e}: it stands inside a recurrence along {index} and needs no step of it, or all; move it out"
                     )
@@ -181,7 +181,9 @@ class Graph:
     @cached_property
     def indices(self) -> dict[str, Index]:
         """Every index by name."""
-        return {i.name: i for e in (*self.given, *self.einsums) for i in e.space}
+        found = {i.name: i for e in (*self.given, *self.einsums) for i in e.space}
+        selections = (e for e in (*self.given, *self.einsums) if e.map.is_selection)
+        return found | {i.name: i for e in selections for t in (*e.inputs, e.output) for i in t.indices}
 
     @cached_property
     def mask(self) -> Mask | None:

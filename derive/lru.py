@@ -30,6 +30,7 @@ from math import prod
 from derive.einsum import Tensor
 from derive.evaluate import sizes
 from derive.replay import Access, Coordinates, Nest, Step, Values
+from derive.replay_gather import brought_in
 from derive.schedule import Kernel, Schedule
 
 PIECES = 64
@@ -215,7 +216,7 @@ def _sweep(
     """A kernel without loops: piece by piece through all its tensors together, reads before writes."""
     extents = sizes(schedule.graph, values)
     may_hit = kernel.residency.tensors if kernel.residency else ()
-    read = {t.name: _pieces(t, extents) for t in schedule.inputs_of(kernel)}
+    read = {t.name: _pieces(t, extents) for t in brought_in(schedule.nodes(kernel), schedule.inputs_of(kernel))}
     written = {t.name: _pieces(t, extents) for t in schedule.outputs_of(kernel)}
     for piece in range(PIECES):
         for name in (n for n, pieces in read.items() if piece < len(pieces)):

@@ -5,8 +5,9 @@
     O[h,q,e] = sum[k] P[h,q,k] * V[h,k,e]
 
 Operators: ``A * B``, ``A + B``, ``A - B``, ``A / B``, ``exp(A)``, ``log(A)``, ``neg(A)``, ``tanh(A)``, ``sigmoid(A)``,
-``softmax(A)``, a plain ``A`` (copy), each after an optional ``sum[...]`` or ``max[...]``; and ``position()`` and ``keep(p)``,
-which generate what they leave. A name without brackets is a scalar argument.
+``relu(A)``, ``softmax(A)``, a plain ``A`` (copy), each after an optional ``sum[...]`` or ``max[...]``; ``position()`` and
+``keep(p)``, which generate what they leave; and ``T[q,k] = top(X[q,j])``, the positions of the largest along j, with
+``G[q,k,c] = gather(C[j,c], T[q,k])``, the rows that stand there. A name without brackets is a scalar argument.
 
 ``H[n] = previous[n] J[n]`` is J one step behind, zero at the first; J may be defined further down, in terms of H: a
 recurrence. ``A_k[k] = view(A[q])`` is A under another index name.
@@ -27,7 +28,8 @@ from derive.mask import Mask
 _TENSOR = r"([A-Za-z]\w*)(?:\[([\w,\s]*)\])?"
 _LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max|previous)\[([\w,\s]+)\]\s*)?(.+)$")
 _BINARY = re.compile(rf"^{_TENSOR}\s*([*+\-/])\s*{_TENSOR}$")
-_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|keep|softmax|view)\({_TENSOR}\)$")
+_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|relu|keep|softmax|view|top)\({_TENSOR}\)$")
+_GATHER = re.compile(rf"^gather\({_TENSOR}\s*,\s*{_TENSOR}\)$")
 _COPY = re.compile(rf"^{_TENSOR}$")
 _OPERATORS = {"*": Map.MUL, "+": Map.ADD, "-": Map.SUB, "/": Map.DIV}
 
@@ -75,14 +77,14 @@ def cascade(
         operator, inputs = _right_side(right, line)
         output = tensor(name, indices)
         read = tuple(tensor(*t) for t in inputs)
-        names = {i.name for t in (output, *read) for i in t.indices}
+        names = {i.name for t in (read if operator is Map.TOP else (output, *read)) for i in t.indices}
         masked = mask is not None and {mask.row, mask.column} <= names and operator is not Map.VIEW
         written = {n.strip() for n in (reduced or "").split(",") if n.strip()}
         if reduce == "previous":
             einsums.append(Einsum(output, read, operator, previous=", ".join(sorted(written))))
             continue
         einsum = Einsum(output, read, operator, Reduce(reduce) if reduce else None, mask if masked else None)
-        if written != {i.name for i in einsum.reduced}:
+        if not operator.is_selection and written != {i.name for i in einsum.reduced}:
             raise IllFormedError(f"{line!r} reduces {sorted(i.name for i in einsum.reduced)}, not {sorted(written)}")
         einsums.append(einsum)
     return Graph(tuple(einsums), outputs)
@@ -94,11 +96,13 @@ def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]
         return Map.POSITION, []
     if found := _UNARY.match(text):
         return Map(found[1]), [(found[2], found[3])]
+    if found := _GATHER.match(text):
+        return Map.GATHER, [(found[1], found[2]), (found[3], found[4])]
     if found := _BINARY.match(text):
         return _OPERATORS[found[3]], [(found[1], found[2]), (found[4], found[5])]
     if found := _COPY.match(text):
         return Map.COPY, [(found[1], found[2])]
     raise IllFormedError(
         f"{line!r}: {text!r} is none of A * B, A + B, A - B, A / B, exp(A), log(A), neg(A), tanh(A), sigmoid(A), "
-        "softmax(A), position(), keep(p), view(A), A"
+        "relu(A), softmax(A), position(), keep(p), view(A), top(A), gather(A, T), A"
     )

@@ -71,13 +71,17 @@ MAPS: dict[Map, Callable[..., Array]] = {
     Map.LOG: _logarithm,
     Map.TANH: lambda _, a: np.tanh(a),
     Map.SIGMOID: lambda _, a: np.exp(-np.logaddexp(0.0, -a)),
+    Map.RELU: lambda _, a: np.maximum(a, 0.0),
+    Map.TOP: lambda _, made: made,
+    Map.GATHER: lambda _, made: made,
     Map.POSITION: lambda _, made: made,
     Map.KEEP: lambda _, made: made,
     Map.SOFTMAX: _softmax,
     Map.SOFTMAX_GRADIENT: _softmax_gradient,
 }
 """What each operator makes of the points that are kept and of its operands; softmax and its gradient run along
-the result's last index. The operand of one that generates is what ``generated`` has made."""
+the result's last index. The operand of one that generates is what ``generated`` has made, that
+of a selection what ``derive.selection`` has."""
 
 REDUCES: dict[Reduce, Callable[[Array, tuple[int, ...], Kept], Array]] = {
     Reduce.SUM: lambda points, axes, kept: points.sum(axis=axes, where=kept),

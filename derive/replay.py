@@ -29,6 +29,7 @@ from typing import NamedTuple
 from derive.einsum import Einsum, Tensor
 from derive.evaluate import intervals, sizes, whole
 from derive.mask import Mask
+from derive.replay_gather import brought_in
 from derive.replay_state import state_moves
 from derive.schedule import Kernel, Loop, Schedule
 
@@ -158,8 +159,8 @@ class Nest:
         self._grid = len(kernel.grid)
         self._iterations: dict[Coordinates, list[Coordinates]] = {}
         self._pairs = self._kept_pairs(schedule.graph.mask, values) if kernel.skips_masked else None
-        self.inputs = [self._operand(t) for t in schedule.inputs_of(kernel)]
         self.nodes = schedule.nodes(kernel)
+        self.inputs = [self._operand(t) for t in brought_in(self.nodes, schedule.inputs_of(kernel))]
         self.finished = finished_in_place(schedule, kernel)
         outputs = schedule.outputs_of(kernel)
         self._sums = [self._partial_sum(e, e.output in outputs) for e in self.nodes if is_partial_sum(kernel, e)]
@@ -342,8 +343,7 @@ def walk(schedule: Schedule, values: Values) -> Walk:
             for step in nest.steps(cta):
                 for name, _, elements, is_read in step:
                     (read if is_read else written)[name] += elements
-                    if name in inputs:
-                        held[name] = elements
+                held |= {access.tensor: access.elements for access in step if access.tensor in inputs}
                 peak = max(peak, sum(held.values()))
         live[kernel.name] = peak
     return Walk({name: (read[name], written[name]) for name in read}, visits, points, live)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import sympy as sp
 
-from derive.einsum import Einsum, Index, Tensor
+from derive.einsum import Einsum, Index, Map, Tensor
 from derive.errors import IllFormedError
 from derive.extremes import up
 from derive.graph import Graph
@@ -135,7 +135,8 @@ class Schedule:
     Raises:
         IllFormedError: an Einsum is in no kernel or in two, a kernel reads what only a later one writes, a grid loop runs
             over what some Einsum does not carry, a loop flattens indices of which some tensor carries only some, the steps of
-            a recurrence are spread over kernels, CTAs or heads, or a loop cuts what is read under another name.
+            a recurrence are spread over kernels, CTAs or heads, a loop cuts what is read under another name, or a selection
+            does not find whole in memory what it selects from.
     """
 
     graph: Graph
@@ -150,6 +151,7 @@ class Schedule:
         for kernel in self.kernels:
             self._check_recurrences(kernel)
             self._check_names(kernel)
+            self._check_selections(kernel)
             for name in kernel.einsums:
                 behind = self.graph.producers[name].previous is not None
                 for tensor in self.graph.producers[name].inputs:
@@ -196,6 +198,46 @@ class Schedule:
                     raise IllFormedError(
                         f"kernel {kernel.name}: {e} reads a tensor under two names, whole; {loop} would cut it"
                     )
+
+    def _check_selections(self, kernel: Kernel) -> None:
+        """What is selected from must be there whole: any row of it may be the next one."""
+        for e in self.nodes(kernel):
+            if e.selected is None:
+                continue
+            cut = {e.selected.name} | {i.name for i in e.output.indices if i not in e.space}
+            for name in sorted(cut):
+                if (loop := kernel.loop_of(name)) is not None:
+                    raise IllFormedError(
+                        f"kernel {kernel.name}: {e} selects along {e.selected.name}; {loop} would cut it"
+                    )
+            if e.map is Map.GATHER and e.inputs[0].name in kernel.einsums:
+                raise IllFormedError(
+                    f"kernel {kernel.name}: {e} gathers rows of {e.inputs[0].name}, which must be in memory before; "
+                    "another kernel makes it"
+                )
+
+    def gathers_of(self, kernel: Kernel) -> dict[str, tuple[Tensor, ...]]:
+        """What *kernel* makes of rows that it gathers, by the name of what it gathers them from."""
+        found: dict[str, tuple[Tensor, ...]] = {}
+        for e in self.nodes(kernel):
+            if e.map is Map.GATHER:
+                found[e.inputs[0].name] = (*found.get(e.inputs[0].name, ()), e.output)
+        return found
+
+    def selecting_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """What *kernel* gathers rows from, and their positions."""
+        return tuple(t for e in self.nodes(kernel) if e.map is Map.GATHER for t in e.inputs)
+
+    def is_gathered_only(self, tensor: Tensor, kernel: Kernel) -> bool:
+        """Whether *kernel* reads rows of *tensor* at positions that it is given, and nothing else of it."""
+        readers = [e for e in self.nodes(kernel) if tensor.name in {t.name for t in e.inputs}]
+        return bool(readers) and all(e.map is Map.GATHER and e.inputs[1].name != tensor.name for e in readers)
+
+    def staged_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """The tensors whose tiles *kernel* brings in: what it reads, or of it the rows that it gathers."""
+        gathered = self.gathers_of(kernel)
+        found = dict.fromkeys(t for t in self.inputs_of(kernel) if not self.is_gathered_only(t, kernel))
+        return (*found, *(row for rows in gathered.values() for row in rows))
 
     def is_independent(self, name: str, kernel: Kernel, indices: tuple[Index, ...]) -> bool:
         """Whether CTAs that run over *indices* can each make *name* by themselves.

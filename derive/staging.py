@@ -38,7 +38,7 @@ def staged_bytes(schedule: Schedule, kernel: Kernel, stages: int, *, results: bo
             product does not take it from registers.
     """
     total = sp.Integer(0)
-    for tensor in schedule.inputs_of(kernel):
+    for tensor in schedule.staged_of(kernel):
         total += (stages if streams(kernel, tensor) else 1) * tile_size(kernel, tensor) * tensor.width
     if results:
         total += sp.Add(*(tile_size(kernel, t) * t.width for t in _made_for_products(schedule, kernel)))
@@ -49,7 +49,7 @@ def _made_for_products(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]
     """What *kernel* makes and one of its own matrix products reads, unless it stands where an operand stood."""
     products = [e for e in schedule.nodes(kernel) if is_contraction(e)]
     found = {t.name: t for e in products for t in e.inputs if t.name in kernel.einsums}
-    staged = {t.name for t in schedule.inputs_of(kernel)}
+    staged = {t.name for t in schedule.staged_of(kernel)}
     in_place = {t.name for chain in buffers(schedule, kernel) if chain[0].name in staged for t in chain}
     return tuple(t for name, t in found.items() if name not in in_place)
 

@@ -54,6 +54,8 @@ MEANINGS: dict[str, Meaning] = {
     "N_g": Meaning("globals", "tokens at the start that see all keys and are seen by all queries"),
     "n_d": Meaning("dilation", "positions from one key of a dilated window to the next"),
     "n_t": Meaning("topk", "keys that are selected for each query"),
+    "h_i": Meaning("hi", "heads of the indexer that scores all keys"),
+    "d_i": Meaning("di", "channels of a head of the indexer"),
     "s": Meaning("s", "share of the tiles that is kept"),
     "R": Meaning("devices", "devices that share the work"),
     "L": Meaning("layers", "layers of the stack"),
@@ -70,6 +72,7 @@ MEANINGS: dict[str, Meaning] = {
     "b_acc": Meaning("", "bytes an element of an accumulator in registers"),
     "b_part": Meaning("", "bytes an element of the partial results of a split"),
     "I_m": Meaning("", "FLOP that the matrix pipes do while one byte crosses from the L2 into the SMs", "FLOP/B"),
+    "b_i": Meaning("", "bytes an element of the indexer's queries and keys"),
     "b_h": Meaning("", "bytes an element of the state H of a recurrence"),
 }
 """Every symbol of the engine, in reading order."""
@@ -117,6 +120,7 @@ M, B_r, B_c, B_d = symbol("M"), symbol("B_r"), symbol("B_c"), symbol("B_d")
 C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
 b_h, I_m = symbol("b_h"), symbol("I_m")
+h_i, d_i, b_i = symbol("h_i"), symbol("d_i"), symbol("b_i")
 W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
 L, L_w, C_kv = symbol("L"), symbol("L_w"), symbol("C_kv")

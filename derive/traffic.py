@@ -6,9 +6,10 @@ the prefix, so
 
     moved(T) = |T| * (product of the trips of the prefix's loops that do not carry T).
 
-An input is read that much. A partial sum is written that much and read back that much, less the first visits. The state of a
-recurrence stays on chip from step to step, unless a loop that cuts it stands inside the loop over steps, or it lives in memory.
-Where a mask leaves only some (row, key) tile pairs, the products become sums over the pairs that are left.
+An input is read that much. One that is gathered from is read as often as the rows themselves are brought in, whichever of them
+coincide. A partial sum is written that much and read back that much, less the first visits. The state of a recurrence stays on
+chip from step to step, unless a loop that cuts it stands inside the loop over steps, or it lives in memory. Where a mask leaves
+only some (row, key) tile pairs, the products become sums over the pairs that are left.
 
 Source: Dao et al. 2022, arXiv:2205.14135, theorem 2 (the attention case); Dao 2023, arXiv:2307.08691, section 3.2.
 """
@@ -23,8 +24,9 @@ import sympy as sp
 from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, coverage
-from derive.einsum import Tensor
+from derive.einsum import Map, Tensor
 from derive.errors import DomainError
+from derive.extremes import least
 from derive.graph import Graph
 from derive.schedule import Kernel, Loop, Schedule
 
@@ -48,8 +50,12 @@ def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> M
     """Elements read and written by each tensor in one kernel, when *met* says which tiles its mask leaves."""
     moves: dict[str, Move] = {}
     states = {state.name: _carried(kernel, state, steps) for state, steps in schedule.states_of(kernel)}
+    rows = schedule.gathers_of(kernel)
     for tensor in schedule.inputs_of(kernel):
-        moves[tensor.name] = Move(read=_by_case(kernel, tensor, partial(_visits, tensor=tensor, met=met)))
+        whole = () if schedule.is_gathered_only(tensor, kernel) else (tensor,)
+        brought = (*whole, *rows.get(tensor.name, ()))
+        read = sp.Add(*(_by_case(kernel, t, partial(_visits, tensor=t, met=met)) for t in brought))
+        moves[tensor.name] = Move(read=read)
     leaves = {t.name for t in schedule.outputs_of(kernel)}
     for tensor in (*schedule.internals_of(kernel), *schedule.outputs_of(kernel)):
         move = _result(schedule, kernel, tensor, met, leaves=tensor.name in leaves)
@@ -63,7 +69,9 @@ def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> M
 def compulsory(graph: Graph) -> Moves:
     """Inputs read once and outputs written once: what any schedule must move, the mask taken into account.
 
-    A key that no query sees need not be read, nor a query that sees no key; every output row is written.
+    A key that no query sees need not be read, nor a query that sees no key; every output row is written. Of what is gathered
+    from, rows are read that some position names: as many as there are positions, or all there are, where as few positions
+    coincide as can. Fewer where more of them do; which do is data.
     """
     moves = {t.name: Move(read=_touched_of(graph, t)) for t in graph.inputs}
     moves |= {name: Move(write=graph.tensors[name].size) for name in graph.outputs}
@@ -72,10 +80,26 @@ def compulsory(graph: Graph) -> Moves:
 
 def _touched_of(graph: Graph, tensor: Tensor) -> sp.Expr:
     """Elements of an input that some kept pair needs."""
+    if (rows := _rows_named(graph, tensor)) is not None:
+        return rows
     mask = graph.mask
     if mask is not None and {mask.row, mask.column} <= {i.name for i in tensor.indices}:
         return mask.pairs * sp.Mul(*(i.extent for i in tensor.indices if i.name not in (mask.row, mask.column)))
     return sp.Mul(*(_touched(graph, i.name, i.extent) for i in tensor.indices))
+
+
+def _rows_named(graph: Graph, tensor: Tensor) -> sp.Expr | None:
+    """Elements of the rows that positions name, where nothing but them is read of *tensor*."""
+    readers = graph.readers.get(tensor.name, ())
+    if not readers or any(e.map is not Map.GATHER or e.inputs[0] != tensor for e in readers):
+        return None
+    along = {e.selected for e in readers if e.selected is not None}
+    if len(along) != 1:
+        return None
+    (index,) = along
+    shared = set(tensor.indices)
+    named = {e.inputs[1]: sp.Mul(*(i.extent for i in e.inputs[1].indices if i not in shared)) for e in readers}
+    return tensor.size / index.extent * least(index.extent, sp.Add(*named.values()))
 
 
 def _touched(graph: Graph, index: str, extent: sp.Expr) -> sp.Expr:

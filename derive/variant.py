@@ -29,6 +29,7 @@ class Variant:
         reference: where it was published.
         defaults: the value of a symbol that is not given, perhaps in other symbols.
         divides: (divisor, dividend) pairs of symbols that must divide.
+        at_most: (part, whole) pairs: a symbol, and the size that it cannot exceed.
         outputs: what it must leave in memory.
         one_sequence: whether queries and keys come from one sequence, so that N stands for both lengths.
         direction: ``forward`` or ``backward``.
@@ -36,6 +37,7 @@ class Variant:
         constants: inputs that no gradient is asked for, such as the slopes of ALiBi.
         widths: bytes an element of tensors whose width is not the operands'.
         own_mask: the mask that it always has; a variant that sums over the keys by a recurrence takes no other.
+        no_mask: why it takes no mask at all, where its own one is ``full``.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Variant:
         default_factory=lambda: {d_v: d, h_k: h, h: sp.Integer(1), B: sp.Integer(1)}
     )
     divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
+    at_most: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
     outputs: tuple[str, ...] = ("O",)
     one_sequence: bool = True
     direction: str = "forward"
@@ -54,6 +57,7 @@ class Variant:
     constants: tuple[str, ...] = ()
     widths: Mapping[str, sp.Expr] = field(default_factory=dict)
     own_mask: str | None = None
+    no_mask: str = ""
 
     def graph(self, mask: str | Pattern = "full", given: Collection[sp.Symbol] | None = None) -> Graph:
         """Its cascade under *mask*.
@@ -64,7 +68,7 @@ class Variant:
 
         Raises:
             UnknownNameError: no mask has this name.
-            BadValueError: it has a mask of its own, and *mask* is another one.
+            BadValueError: it has a mask of its own, and *mask* is another one, or it takes none.
         """
         pattern = Pattern(mask) if isinstance(mask, str) else mask
         if self.own_mask is not None:
@@ -91,10 +95,12 @@ class Variant:
         """In words which keys a query sees under the *mask* that its graph has."""
         if mask is not None:
             return mask.says
-        return "no mask" if self.own_mask is None else f"{self.own_mask} by its recurrence"
+        return "no mask" if self.own_mask in (None, "full") else f"{self.own_mask} by its recurrence"
 
     def refuses(self, mask: str) -> BadValueError:
-        """The error of a *mask* given to a variant that has its own."""
+        """The error of a *mask* given to a variant that has its own, or takes none."""
+        if self.no_mask:
+            return BadValueError(f"{self.name} takes no mask: {self.no_mask}; leave mask={mask} out")
         return BadValueError(f"{self.name} is causal by its recurrence and takes no other mask; leave mask={mask} out")
 
     def named_schedules(self, text: str | None) -> tuple[str, ...]:

@@ -235,6 +235,8 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
                 numbers[divisor] = draw(st.sampled_from(divisors(fixed[dividend])), label=divisor)
             else:
                 numbers[dividend] = numbers[divisor] * draw(st.integers(1, 6), label=f"{dividend}/{divisor}")
+        for part, whole in variant.at_most:
+            numbers[part.name] = min(numbers[part.name], int(value(whole, numbers)))
         slices = numbers["N_k"] * (numbers["d"] + numbers["d_v"] + sum(numbers[name] for name in others))
         return Configuration(
             numbers=numbers,

@@ -289,6 +289,11 @@ def divisions(
         raise BadValueError(
             "devices=1: one device has nobody to share with; give devices=2 or more, or ask `derive explain`"
         )
+    if any(e.map.is_selection for e in request.variant.graph().einsums):
+        raise BadValueError(
+            f"{request.variant.name} selects rows, and which device holds a selected row is data; ask `derive explain`, or "
+            "divide the work of a variant that reads all keys"
+        )
     if request.variant.graph(request.pattern).recurrences:
         raise BadValueError(
             f"{request.variant.name} hands a state on from step to step, and its sharing among devices is not counted yet; "

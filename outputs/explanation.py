@@ -97,7 +97,7 @@ class Explanation:
         """*schedule* with one query a head, when the question had more; packed documents and backward passes have none."""
         if self.request.pattern.length is not None or self.request.variant.direction != "forward":
             return None
-        if self.request.variant.own_mask is not None:
+        if self.request.variant.own_mask not in (None, "full"):
             return None  # its past is a state, and no number of keys
         if N_q not in self.request.variant.symbols or self.request.numbers.get("N_q") == 1:
             return None

@@ -30,12 +30,16 @@ def einsum_latex(einsum: Einsum) -> str:
         Map.LOG: r"\log {0}",
         Map.TANH: r"\tanh {0}",
         Map.SIGMOID: r"\sigma({0})",
+        Map.RELU: r"\operatorname{{relu}}({0})",
+        Map.TOP: r"\operatorname{{top}}_{{{index}}} {0}",
+        Map.GATHER: r"\operatorname{{gather}}({0}, {1})",
         Map.POSITION: "{index}",
         Map.KEEP: r"\operatorname{{keep}}_{{{0}}}",
         Map.SOFTMAX: r"\operatorname{{softmax}} {0}",
         Map.SOFTMAX_GRADIENT: r"{1} \, \partial\operatorname{{softmax}}({0})",
     }
-    body = bodies[einsum.map].format(*read, index=einsum.output.indices[0].name if einsum.output.indices else "")
+    along = einsum.selected or next(iter(einsum.output.indices), None)
+    body = bodies[einsum.map].format(*read, index="" if along is None else along.name)
     if einsum.reduce is not None:
         operator = {Reduce.SUM: r"\sum", Reduce.MAX: r"\max"}[einsum.reduce]
         body = f"{operator}_{{{','.join(i.name for i in einsum.reduced)}}} {body}"

@@ -77,6 +77,8 @@ def published_for(tiling: Tiling) -> tuple[PublishedTile, ...]:
     A table speaks of problems of at least a tile; shorter ones run other kernels.
     """
     capability = tiling.machine.get("compute_capability")
+    if "d" not in tiling.account.values:
+        return ()
     d = int(tiling.account.values["d"])
     d_v = int(tiling.account.values.get("d_v", d))
     speaking = [

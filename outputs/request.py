@@ -32,12 +32,13 @@ _LENGTH = re.compile(r"(\d+)(?:([KMGT])i?)?", re.ASCII)
 _CAPACITY = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)", re.ASCII)
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _GROUPS = {
-    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l", "b_h"),
+    "dtype": ("b", "b_kv", "b_s", "b_p", "b_l", "b_h", "b_i"),
     "kv": ("b_kv",),
     "scores": ("b_s", "b_p"),
     "probs": ("b_p",),
     "stats": ("b_l",),
     "state": ("b_h",),
+    "indexer": ("b_i",),
     "acc": ("b_acc",),
     "partials": ("b_part",),
 }
@@ -47,7 +48,7 @@ COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
 """Symbols that only one command takes."""
 _OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad")
 """Symbols that schedules and machines bring, whatever the variant."""
-_NARROW = {"d", "d_v", "d_c", "d_r", "B_r", "B_c", "B_d", "n_pad", "R"}
+_NARROW = {"d", "d_v", "d_c", "d_r", "d_i", "B_r", "B_c", "B_d", "n_pad", "R"}
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,13 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
             tied |= key == "N" and "N_q" in sets
             numbers |= dict.fromkeys(sets, _number(key, sets[0], text, types))
             mask_keys |= {key} & MASK_KEYS - ({key} if sets[0] in has else set())
-    if "mask" in written and variant.own_mask is not None:
+    if "mask" in written and variant.own_mask is not None and not (mask == "full" == variant.own_mask):
         raise variant.refuses(repeated(mask))
     if variant.own_mask is not None and mask_keys:
-        raise BadValueError(
-            f"{variant.name} has no {min(mask_keys)}: it is {variant.own_mask} by its recurrence; leave it out"
+        why = (
+            f"it takes no mask: {variant.no_mask}" if variant.no_mask else f"it is {variant.own_mask} by its recurrence"
         )
+        raise BadValueError(f"{variant.name} has no {min(mask_keys)}: {why}; leave it out")
     mask = variant.own_mask or mask
     pattern = Pattern(mask, frozenset(mask_keys), listed)
     if pattern.length is not None:
@@ -164,6 +166,7 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
         numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
     request = Request(variant, numbers, frozenset(left_open), types, pattern, tied)
     _check_divisors(request)
+    _check_limits(request)
     return request
 
 
@@ -295,3 +298,20 @@ def _check_divisors(request: Request) -> None:
             if dividend.name != "h":
                 why = f"give a divisor of it for the {what}"
             raise BadValueError(f"{MEANINGS[divisor.name].key}={small} does not divide {of}={large}; {why}")
+
+
+def _check_limits(request: Request) -> None:
+    """No size beyond one that it is a part of."""
+    from derive.exact import value
+
+    for part, whole in request.variant.at_most:
+        small, sizes = request.numbers.get(part.name), {s.name: s for s in whole.free_symbols}
+        if small is None or not set(sizes) <= set(request.numbers):
+            continue
+        if small > (large := value(whole, request.numbers)):
+            keys = (("N" if request.tied and n in ("N_q", "N_k") else MEANINGS[n].key, n) for n in sorted(sizes))
+            given = ", ".join(f"{key}={request.numbers[n]}" for key, n in keys)
+            raise BadValueError(
+                f"{MEANINGS[part.name].key}={small}: there cannot be more {MEANINGS[part.name].says} than {large}, with "
+                f"{given}; give at most {large}"
+            )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from derive.einsum import Map
 from derive.flops import Pipe
 from derive.graph import Graph
 from derive.mask import Mask
@@ -276,6 +277,14 @@ def _readings(answer: Explanation) -> Section:
         "SM-side bytes of an untiled operator count each operand once: its library's own tiles are not modelled",
         "written lines go back to HBM once, intermediates included",
     ]
+    selections = [e for e in answer.accounts[0].derivation.start.einsums if e.map.is_selection]
+    if gathered := sorted({e.inputs[0].name for e in selections if e.map is Map.GATHER}):
+        lines.append(
+            f"rows of {', '.join(gathered)} are gathered: which coincide is data, so every one counts at HBM, an upper bound; "
+            "compulsory counts each once where as few coincide as can"
+        )
+    if any(e.map is Map.TOP for e in selections):
+        lines.append("a top counts one comparison an element it looks through; how it keeps the largest is left open")
     if any(a.operand for a in answer.accounts) and answer.machine is not None:
         lines.append(
             "times are lower bounds at peak rates from data sheets; `derive machines` says where each comes from"

@@ -26,8 +26,11 @@ widths = st.integers(1, 4)
 
 def applies(name: str, schedule: str, mask: str = "full") -> bool:
     """Whether every rule of *schedule* applies to a variant: a backward one needs a forward pass, FlashAttention a softmax."""
+    found = variant(name)
+    if mask != "full" and found.own_mask not in (None, mask):
+        return False
     try:
-        plan(schedule).derive(variant(name).graph(mask))
+        plan(schedule).derive(found.graph(mask))
     except PreconditionError:
         return False
     return True
@@ -70,10 +73,13 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
         "N_q": draw(extents),
         "N_k": keys,
         "n_s": draw(st.sampled_from(divisors(keys))),
+        "n_t": draw(st.integers(1, keys)),
         "d": draw(widths),
         "d_v": draw(widths),
         "d_c": draw(widths),
         "d_r": draw(widths),
+        "d_i": draw(widths),
+        "h_i": draw(widths),
         "h_k": h_k,
         "h": h_k * draw(st.integers(1, 3)),
         "B": draw(st.integers(1, 2)),

@@ -20,11 +20,13 @@ from derive.graph import Graph
 from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Schedule, lift
-from derive.symbols import N_k, N_q, b, d, d_v
+from derive.symbols import N_k, N_q, b, d, d_v, h
 from rules.schedule.examples import loop, streaming
 
 Match = tuple[Kernel, ...]
 PAIR = frozenset({"q", "k"})
+SCORED = frozenset({"q", "j"})
+"""Queries, and all the keys that some are selected from."""
 
 
 def rewrite(schedule: Schedule, match: Match) -> Schedule:
@@ -65,8 +67,18 @@ def runs_over_pairs(einsum: Einsum) -> bool:
 
 def _pairs(schedule: Schedule) -> Iterator[Match]:
     """All that runs over pairs, and what is pointwise just before and after it."""
+    yield from _grown(schedule, {e.output.name for e in schedule.graph.einsums if runs_over_pairs(e)})
+
+
+def _indexer(schedule: Schedule) -> Iterator[Match]:
+    """All that scores every key before some are selected; the selection itself needs whole rows of scores."""
+    over = (e for e in schedule.graph.einsums if {i.name for i in e.space} >= SCORED and e.map is not Map.TOP)
+    yield from _grown(schedule, {e.output.name for e in over})
+
+
+def _grown(schedule: Schedule, names: set[str]) -> Iterator[Match]:
+    """*names*, and what is pointwise just before and after them."""
     graph = schedule.graph
-    names = {e.output.name for e in graph.einsums if runs_over_pairs(e)}
     grown = True
     while grown and names:
         found = {e.output.name for e in graph.einsums if e.output.name not in names and _is_around(graph, e, names)}
@@ -76,7 +88,7 @@ def _pairs(schedule: Schedule) -> Iterator[Match]:
 
 def _is_around(graph: Graph, e: Einsum, names: set[str]) -> bool:
     """Whether *e* is pointwise and follows what *names* says, or makes of inputs alone what only that reads."""
-    if e.reduced:
+    if e.reduced or e.map.is_selection:
         return False
     read = {t.name for t in e.inputs if t.name in graph.producers}
     if read and read <= names:
@@ -178,6 +190,30 @@ def _product_between() -> Graph:
     return cascade(text, {"q": N_q, "k": N_k, "e": d_v}, outputs=("Z",), width=b)
 
 
+def _of_scored(text: str, output: str) -> Graph:
+    return cascade(text, {"q": N_q, "j": N_k, "i": h, "e": d_v}, outputs=(output,), width=b)
+
+
+def _index_scores() -> Graph:
+    """The scores of an indexer."""
+    text = """
+        X[i,q,j] = sum[e] Q[i,q,e] * K[j,e]
+        R[i,q,j] = relu(X[i,q,j])
+        I[q,j]   = sum[i] w[q,i] * R[i,q,j]
+    """
+    return _of_scored(text, "I")
+
+
+def _scored_between() -> Graph:
+    """Scores summed over all keys, and the sum applied to them again."""
+    text = """
+        U[q,e] = sum[j] A[q,j] * V[j,e]
+        n[q]   = sum[e] U[q,e]
+        Z[q,j] = A[q,j] * n[q]
+    """
+    return _of_scored(text, "Z")
+
+
 def _softmax() -> Graph:
     """A softmax by itself."""
     text = """
@@ -222,6 +258,14 @@ PAIRS = _rule(
     "S",
     _product_between,
 )
+INDEXER = _rule(
+    "fuse-indexer",
+    "all that scores a key for a query before keys are selected runs in one kernel: no score of one head leaves the SM",
+    _indexer,
+    _index_scores,
+    "X",
+    _scored_between,
+)
 SOFTMAX = _rule(
     "fuse-softmax",
     "the operations of a softmax run in one kernel that holds a row of scores",
@@ -239,4 +283,4 @@ ACCUMULATORS = _rule(
     None,
 )
 """Nothing can stand between: of the products nothing but their sum is read."""
-RULES = (PAIRS, SOFTMAX, ACCUMULATORS)
+RULES = (PAIRS, INDEXER, SOFTMAX, ACCUMULATORS)

@@ -30,12 +30,17 @@ ONE_CACHE = sp.Integer(1)
 
 
 def eligible(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
-    """Tensors of *kernel* that may be served by the cache: read by several CTAs, read again by one, or just written."""
+    """Tensors of *kernel* that may be served by the cache: read by several CTAs, read again by one, or just written.
+
+    Neither what rows are gathered from nor their positions: which rows are read again, and when, is data.
+    """
     found = []
     for tensor in schedule.tensors_of(kernel):
         read_in = tensor in schedule.inputs_of(kernel)
         earlier = tensor.name in schedule.kernel_of and read_in
         again = any(not x.carried_by(tensor) for x in kernel.loops)
+        if tensor in schedule.selecting_of(kernel):
+            continue
         if earlier or (again and (read_in or is_accumulator(schedule, kernel, tensor))):
             found.append(tensor.name)
     states = (t.name for t in schedule.moving_states_of(kernel) if t not in schedule.outputs_of(kernel))
@@ -91,7 +96,8 @@ def _fits(schedule: Schedule) -> sp.Basic:
 
 def _readers_run_together(schedule: Schedule, match: Match) -> bool:
     for kernel in match:
-        shared = [t for t in schedule.inputs_of(kernel) if is_shared(kernel, t)]
+        inputs = (t for t in schedule.inputs_of(kernel) if t not in schedule.selecting_of(kernel))
+        shared = [t for t in inputs if is_shared(kernel, t)]
         if not all(readers_run_together(kernel, t) for t in shared):
             return False
     return True

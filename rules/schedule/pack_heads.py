@@ -29,7 +29,7 @@ def shape(schedule: Schedule) -> Iterator[Match]:
         rows = kernel.loop_of("q")
         if rows is None or not rows.grid:
             continue
-        inputs = schedule.inputs_of(kernel)
+        inputs = schedule.staged_of(kernel)
         for heads in kernel.grid:
             shares = any(not heads.carried_by(t) and not rows.carried_by(t) for t in inputs)
             if heads is not rows and len(heads.indices) == 1 and heads.tile == 1 and shares:

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 import sympy as sp
 
+from derive.einsum import Map
 from derive.errors import IllFormedError
 from derive.graph import Graph
 from derive.notation import cascade
@@ -40,6 +41,8 @@ def tile(
 ) -> Rule[Schedule]:
     """The rule that tiles *index* by *size* as the innermost sequential loop, first where queries meet keys.
 
+    A selection stays one operator.
+
     Args:
         index: what is run over.
         size: how much of it at a time.
@@ -49,10 +52,9 @@ def tile(
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
         for kernel in sorted(schedule.kernels, key=lambda k: not any(map(runs_over_pairs, schedule.nodes(k)))):
-            if (
-                any(index in {i.name for i in e.space} for e in schedule.nodes(kernel))
-                and kernel.loop_of(index) is None
-            ):
+            nodes = schedule.nodes(kernel)
+            selects = any(e.map is Map.TOP for e in nodes)
+            if any(index in {i.name for i in e.space} for e in nodes) and kernel.loop_of(index) is None and not selects:
                 yield kernel
 
     def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
@@ -163,6 +165,15 @@ def _prefix(*, two_passes: bool = False) -> Graph:
     return cascade(text, {"q": N_q, "p": N_p}, outputs=("l",), width=b)
 
 
+def _scored(*, two_passes: bool = False) -> Graph:
+    """The scores of an indexer; or divided by their sum over all keys."""
+    text = "I[q,j] = sum[i] w[q,i] * R[i,q,j]"
+    if two_passes:
+        text += "\nl[q] = sum[j] I[q,j]\nP[q,j] = I[q,j] / l[q]"
+    extents = {"q": N_q, "j": N_k, "i": h}
+    return cascade(text, extents, outputs=("P" if two_passes else "I",), width=b)
+
+
 def _merge(*, repaired: bool) -> Graph:
     """The sums of several parts, each relative to its own maximum, added up; repaired as the maximum rises, or not."""
     text = """
@@ -179,5 +190,6 @@ def _merge(*, repaired: bool) -> Graph:
 QUERIES = tile("q", B_r)
 KEYS = tile("k", B_c, two_passes=two_pass)
 PREFIX = tile("p", B_c, example=_prefix, two_passes=lambda: _prefix(two_passes=True))
+INDEXED = tile("j", B_c, example=_scored, two_passes=lambda: _scored(two_passes=True))
 PARTS = tile("s", sp.Integer(1), example=lambda: _merge(repaired=True), two_passes=lambda: _merge(repaired=False))
-RULES = (QUERIES, KEYS, PREFIX, PARTS, SHARED_HEADS)
+RULES = (QUERIES, KEYS, PREFIX, INDEXED, PARTS, SHARED_HEADS)

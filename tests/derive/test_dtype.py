@@ -21,6 +21,7 @@ from derive.errors import BadValueError, UnknownNameError
         ("mxfp8", Fraction(33, 32)),
         ("mxfp4", Fraction(17, 32)),
         ("nvfp4", Fraction(9, 16)),
+        ("fp8-g128", Fraction(33, 32)),
         ("int4-g128", Fraction(33, 64)),
     ],
 )

@@ -87,7 +87,7 @@ def tex_or_skip(*needed: str) -> None:
         pytest.skip(f"no {', '.join(missing)} on this machine")
 
 
-SIZES = {"N_p": 70, "C_k": 60, "h": 4, "h_k": 2, "d": 64, "d_c": 48, "d_r": 16}
+SIZES = {"N_p": 70, "C_k": 60, "h": 4, "h_k": 2, "d": 64, "d_c": 48, "d_r": 16, "n_t": 70, "h_i": 3, "d_i": 32}
 """A small value for each size that a variant may be written in, lengths aside."""
 
 

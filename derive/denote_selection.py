@@ -1,0 +1,64 @@
+"""What a selection means as expressions: positions by name, and the row that stands at a position.
+
+No arithmetic says which of several real numbers is the largest: ``top`` stands for the position and nothing is proved of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import sympy as sp
+
+from derive.einsum import Einsum, Index, Map, Tensor
+
+Top = sp.Function("top", real=True)
+"""``top(rank, x_0, ..., x_n)``: the position of the largest but *rank*; in closed form ``top(rank, x, (j, first, last))``."""
+
+
+def selection_written_out(
+    einsum: Einsum,
+    at: Mapping[str, int],
+    read: Callable[[Tensor, Mapping[str, int]], sp.Expr],
+    extents: Mapping[str, int],
+) -> sp.Expr:
+    """One element of a selection: a position by name, or ``sum_j [T = j] C[j]``.
+
+    Args:
+        einsum: a top or a gather.
+        at: where its indices stand.
+        read: an operand's element at a place.
+        extents: the extent of each index by name.
+    """
+    along, rank = _along(einsum)
+    row = [read(einsum.inputs[0], {**at, along.name: n}) for n in range(extents[along.name])]
+    if rank is not None:
+        return Top(sp.Integer(at[rank.name]), *row)
+    place = read(einsum.inputs[1], at)
+    return sp.Add(*(sp.KroneckerDelta(place, n) * element for n, element in enumerate(row)))
+
+
+def selection_closed(
+    einsum: Einsum,
+    places: Mapping[str, sp.Expr],
+    read: Callable[[Tensor, Mapping[str, sp.Expr]], sp.Expr],
+) -> sp.Expr:
+    """The same in closed form: ``C[T]``, an index that is an element.
+
+    Args:
+        einsum: a top or a gather.
+        places: where its indices stand, the one that it looks along included.
+        read: an operand's element at a place.
+    """
+    along, rank = _along(einsum)
+    if rank is None:
+        return read(einsum.inputs[0], {**places, along.name: read(einsum.inputs[1], places)})
+    return Top(
+        places[rank.name], read(einsum.inputs[0], places), sp.Tuple(places[along.name], sp.Integer(0), along.extent - 1)
+    )
+
+
+def _along(einsum: Einsum) -> tuple[Index, Index | None]:
+    """The index that positions are along, and of a top the one that says which position."""
+    assert einsum.selected is not None
+    ranks = [i for i in einsum.output.indices if i not in einsum.inputs[0].indices]
+    return einsum.selected, ranks[0] if einsum.map is Map.TOP else None

@@ -1,0 +1,69 @@
+"""What a selection makes of arrays (NumPy): the positions of the largest, and the rows that stand at given positions.
+
+Positions are whole numbers from 0; of equal elements the first is the larger one, so that every run selects alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from derive.einsum import Einsum, Map
+from derive.errors import DomainError
+from derive.operators import Array, Block
+
+
+def selected(einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], shape: Sequence[int]) -> Block:
+    """The result of a selection, or the tile of it whose positions are at hand.
+
+    Args:
+        einsum: a top or a gather.
+        axes: the result's axes.
+        operands: what it reads, whole along the index that positions are along.
+        shape: the result's.
+
+    Raises:
+        DomainError: more is to be selected than there is, or a position is none of those there are.
+    """
+    if einsum.map is Map.TOP:
+        return _largest(einsum, axes, operands[0], shape)
+    return _gathered(einsum, axes, *operands)
+
+
+def _largest(einsum: Einsum, axes: Sequence[str], block: Block, shape: Sequence[int]) -> Block:
+    made = next(axis for axis in axes if axis not in block.axes)
+    through = next(axis for axis in block.axes if axis not in axes)
+    order = [axis for axis in axes if axis != made]
+    values = block.over([*order, through])
+    count = shape[list(axes).index(made)]
+    if count > values.shape[-1]:
+        raise DomainError(f"{einsum}: {count} of {values.shape[-1]} along {through} cannot be selected; select fewer")
+    largest = np.argsort(-values, axis=-1, kind="stable")[..., :count]
+    return Block(tuple(axes), Block((*order, made), largest.astype(np.float64)).over(axes))
+
+
+def _gathered(einsum: Einsum, axes: Sequence[str], rows: Block, positions: Block) -> Block:
+    at = positions.over(axes)
+    along = next(n for n, axis in enumerate(rows.axes) if axis not in axes)
+    whole = at.astype(np.int64)
+    if (whole != at).any() or (whole < 0).any() or (whole >= rows.values.shape[along]).any():
+        raise DomainError(
+            f"{einsum}: positions are whole numbers from 0 to {rows.values.shape[along] - 1}; got {at.min()} to {at.max()}"
+        )
+    own = {axis: Block((axis,), np.arange(length)) for axis, length in zip(rows.axes, rows.values.shape, strict=True)}
+    index = [whole if n == along else own[axis].over(axes) for n, axis in enumerate(rows.axes)]
+    return Block(tuple(axes), rows.values[tuple(index)])
+
+
+def random_positions(rows: int, shape: Sequence[int], rng: np.random.Generator) -> Array:
+    """Positions among *rows*, distinct along the last axis.
+
+    Raises:
+        DomainError: there are fewer rows than positions.
+    """
+    if shape[-1] > rows:
+        raise DomainError(f"{shape[-1]} distinct positions among {rows} rows cannot be drawn; select fewer")
+    order = rng.random((*shape[:-1], rows)).argsort(axis=-1)[..., : shape[-1]]
+    positions: Array = order.astype(np.float64)
+    return positions
