@@ -16,13 +16,14 @@ from derive.einsum import Einsum, Index
 from derive.errors import BadValueError, IllFormedError, PreconditionError, repeated
 from derive.graph import Graph
 from derive.mask import Mask
-from derive.rewrite import Derivation, Rule, Step, apply_once
+from derive.rewrite import Derivation, Rule, Step, WherePossible, apply_once
 from derive.schedule import Kernel, Schedule, lift
 from derive.symbols import n_L2
 from outputs.record.fields import Names, member, of_kind, read_fields
 from outputs.record.formulas import reread
 from outputs.record.writing import as_json, graph_json, kernels_json
 from rules.catalogue import ALGEBRA, SCHEDULE
+from rules.derivations import names, plan
 from rules.schedule.keep_resident import keep_resident
 
 MOST_CHARACTERS = 32 * 2**20
@@ -77,10 +78,16 @@ def from_json(record: Any, where: str = "the record") -> Derivation:
 
 @cache
 def _rules() -> dict[tuple[str, str, str], Rule[Any]]:
-    """Every rule by what it rewrites, its name and its options."""
+    """Every rule of the catalogue and of the plans, by what it rewrites, its name and its options."""
+    plans = [plan(name) for name in names()]
     private = (keep_resident(sawtooth=sawtooth, caches=n_L2) for sawtooth in (False, True))
-    kinds = (("graph", ALGEBRA), ("schedule", (*SCHEDULE, *private)))
-    return {(kind, rule.name, rule.options): rule for kind, rules in kinds for rule in rules}
+    of_graphs = (*ALGEBRA, *(taken for p in plans for taken in p.algebra))
+    of_schedules = (*SCHEDULE, *private, *(taken for p in plans for taken in p.schedule))
+    return {
+        (kind, rule.name, rule.options): rule
+        for kind, listed in (("graph", of_graphs), ("schedule", of_schedules))
+        for rule in (r.rule if isinstance(r, WherePossible) else r for r in listed)
+    }
 
 
 def _taken(record: Any, before: Graph | Schedule, after: Graph | Schedule, where: str) -> Step:
@@ -136,7 +143,8 @@ def _graph(record: Any, where: str) -> Graph:
 
 def _mask(record: Any, where: str) -> Mask:
     kind = member(record, "kind", str, where)
-    known = {cls.__name__.lower(): cls for cls in (Mask, *Mask.__subclasses__())}
+    kinds: list[type[Mask]] = [Mask, *Mask.__subclasses__()]
+    known = {cls.__name__.lower(): cls for cls in kinds}
     if kind not in known:
         raise BadValueError(f"{where} is of the kind {repeated(kind)}; known: {', '.join(known)}")
     found: Mask = read_fields(known[kind], {k: v for k, v in record.items() if k != "kind"}, Names(), where)
