@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER VIRTUAL_ENV
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint docs bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  */\1 /p' Makefile | while read -r name says; do printf 'make %-6s %s\n' "$$name" "$$says"; done
@@ -27,6 +27,9 @@ lint: $(VENV)/installed-dev  ## ruff, mypy --strict and the import contracts
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
+docs: $(VENV)/installed-dev  ## the documentation as a site, in site/index.html
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
 bench: $(VENV)/installed-dev  ## start-up, walker, check, growth and the whole catalogue, timed; see benchmarks/README.md
 	$(PY) benchmarks/cold_start.py
 	$(PY) benchmarks/walker.py
@@ -35,7 +38,7 @@ bench: $(VENV)/installed-dev  ## start-up, walker, check, growth and the whole c
 	$(PY) benchmarks/catalogue.py
 
 clean:  ## remove the virtual environment and every cache
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/installed: $(VENV)/folder pyproject.toml

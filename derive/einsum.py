@@ -270,7 +270,7 @@ class Einsum:
 
     def __str__(self) -> str:
         expression = f"{self.map.value}({', '.join(map(str, self.inputs))})"
-        if self.map is Map.COPY:
+        if self.map is Map.COPY and self.inputs:
             expression = str(self.inputs[0])
         if self.previous is not None:
             expression = f"previous_{{{self.previous}}} {expression}"

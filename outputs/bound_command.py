@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outputs.commands.progress import waiting
+
 if TYPE_CHECKING:
     from outputs.bounds import Bounds
 
@@ -38,7 +40,8 @@ def bound_command(show: Callable[[list[Any]], None], write: Callable[[Path, str]
         """How VARIANT's traffic must grow: Theta classes with certificates, the best schedule by regime, lower bounds."""
         if output is not None and Path(output).suffix != ".tex":
             raise click.BadParameter(f"-o {output}: only FILE.tex is written; use --json for data")
-        answer = answer_bound(**question)
+        with waiting("derive bound"):
+            answer = answer_bound(**question)
         if output is not None:
             from outputs.bound_latex import document
 
@@ -52,7 +55,9 @@ def bound_command(show: Callable[[list[Any]], None], write: Callable[[Path, str]
         else:
             from outputs.bound_text import sections
 
-            show(sections(answer))
+            with waiting("derive bound"):
+                found = sections(answer)
+            show(found)
 
     return bound
 

@@ -14,19 +14,21 @@ import click
 
 from derive.errors import DeriveError, nearest
 from outputs.bound_command import bound_command
-from outputs.commands import cache, code, confront, devices, laws, paper, plot, report, sweep
+from outputs.commands import cache, code, completion, confront, devices, laws, paper, plot, reload, report, steps, sweep
+from outputs.commands.progress import waiting
 from outputs.tiles_command import tiles_command
 
 if TYPE_CHECKING:
     from outputs.explanation import Explanation
 
 VERSION = "0.1.0"
-_EXAMPLES = """\b
+_QUESTIONS = """\b
 Examples:
   derive explain mha N=8192 d=128 --on h100-sxm
   derive explain gqa N=8K d=128 h=32 hk=8 mask=causal --schedule flash2,flash2-packed
   derive explain mha                      closed forms, no numbers
-  derive steps mha --schedule flash2      the derivation, rule by rule
+"""
+_EXAMPLES = f"""{_QUESTIONS}  derive steps mha --schedule flash2      the derivation, rule by rule
   derive check mha --schedule flash2 --samples 1000
 """
 
@@ -132,7 +134,7 @@ KEY=VALUE sets a symbol; one left out stays symbolic:
 """
 
 
-@main.command(epilog=_KEYS_HELP)
+@main.command(epilog=f"{_QUESTIONS}\n{_KEYS_HELP}")
 @_question
 @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
 @click.option("--steps", "with_steps", is_flag=True, help="Add the full derivation.")
@@ -141,7 +143,8 @@ def explain(json_: bool, with_steps: bool, output: str | None, **question: Any) 
     """FLOPs, bytes, residency and time of VARIANT, each derived and each with its reason."""
     if output is not None and Path(output).suffix != ".tex":
         raise click.BadParameter(f"-o {output}: only FILE.tex is written; use --json for data")
-    answer = _answer(**question)
+    with waiting("derive explain"):
+        answer = _answer(**question)
     if output is not None:
         from outputs.paper.document import single
 
@@ -156,17 +159,9 @@ def explain(json_: bool, with_steps: bool, output: str | None, **question: Any) 
         return
     from outputs import text
 
-    sections = text.explain(answer)
-    _show(sections + (text.steps(answer) if with_steps else []))
-
-
-@main.command(epilog=_KEYS_HELP)
-@_question
-def steps(**question: Any) -> None:
-    """The derivation of VARIANT's schedules, rule by rule, with the graphs between."""
-    from outputs import text
-
-    _show(text.steps(_answer(**question)))
+    with waiting("derive explain"):
+        sections = text.explain(answer) + (text.steps(answer) if with_steps else [])
+    _show(sections)
 
 
 def _answer(
@@ -200,7 +195,7 @@ def _answer(
     return answer
 
 
-@main.command()
+@main.command(epilog="Example: derive variants --json")
 @click.option("--json", "json_", is_flag=True, help="A JSON list.")
 def variants(json_: bool) -> None:
     """The variants of attention that can be asked about, each with the sizes it is written in."""
@@ -215,7 +210,7 @@ def variants(json_: bool) -> None:
     _list(rows, json_)
 
 
-@main.command()
+@main.command(epilog="Example: derive schedules --json")
 @click.option("--json", "json_", is_flag=True, help="A JSON list.")
 def schedules(json_: bool) -> None:
     """The schedules, each a tuple of rules."""
@@ -224,7 +219,7 @@ def schedules(json_: bool) -> None:
     _list([{"name": n, "says": plan(n).says, "reference": plan(n).reference} for n in names()], json_)
 
 
-@main.command()
+@main.command(epilog="Examples: derive machines, and derive machines h100-sxm")
 @click.argument("name", required=False)
 @click.option("--json", "json_", is_flag=True, help="JSON instead of a table.")
 def machines(name: str | None, json_: bool) -> None:
@@ -260,7 +255,7 @@ def machines(name: str | None, json_: bool) -> None:
     _show([Section(f"{machine.id}: {machine.name}", table, absent)])
 
 
-@main.command()
+@main.command(epilog="Example: derive check gqa --schedule flash2,split-kv --samples 1000")
 @_question
 @click.option("--samples", default=200, show_default=True, type=click.IntRange(1, 10**6), help="Configurations to try.")
 @click.option("--seed", default=0, show_default=True, type=int, help="Seed of the random configurations.")
@@ -328,6 +323,7 @@ def _write(path: Path, content: str) -> None:
 
 
 main.add_command(bound_command(_show, _write))
+steps.add(main, _question, _answer, _show, _KEYS_HELP)
 paper.add(main, _question, _answer)
 code.add(main, _question, _answer)
 report.add(main, _question, _answer)
@@ -337,6 +333,8 @@ devices.add(main, _show)
 cache.add(main, _show)
 laws.add(main, _question, _answer, _show)
 confront.add(main, _question, _answer, _show)
+reload.add(main)
+completion.add(main)  # last: it offers words for what stands before it
 
 if __name__ == "__main__":
     main()

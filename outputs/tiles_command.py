@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from outputs.commands.progress import waiting
+
 _TILES_HELP = """\b
 KEY=VALUE sets a size, as for `derive explain`; N (or Nq and Nk) and d are needed.
 Br=128 keeps that tile and chooses the others.
@@ -68,12 +70,15 @@ def tiles_command(show: Callable[[list[Any]], None]) -> click.Command:
             )
         room = None if registers is None else capacity("--registers ", registers)
         choices = Choices(stages, step, rows, results_shared, room)
-        found = tiling(read_request(find_variant(variant), symbols), schedule, load(machine), choices=choices)
+        with waiting("derive tiles"):
+            found = tiling(read_request(find_variant(variant), symbols), schedule, load(machine), choices=choices)
         if json_:
             import json
 
             click.echo(json.dumps(as_json(found), indent=1))
         else:
-            show(report(found))
+            with waiting("derive tiles"):
+                sections = report(found)
+            show(sections)
 
     return tiles

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import shlex
 from pathlib import Path
@@ -10,26 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests.outputs.command import derive
+from tests.pages import blocks, doctest_report, not_printed
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    derive (.*?)(?:  .*)?$", README, flags=re.MULTILINE)
 
 
-def _block(language: str) -> str:
-    """The one fenced block in *language*."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
-    assert len(found) == 1
-    return str(found[0])
-
-
 def test_the_python_of_the_readme_runs() -> None:
     """Each line of the API example gives the result printed under it."""
-    test = doctest.DocTestParser().get_doctest(_block("python"), {}, "README.md", "README.md", 0)
-    assert len(test.examples) >= 8
-    report: list[str] = []
-    doctest.DocTestRunner().run(test, out=report.append)
-    assert not report, "".join(report)
+    (example,) = blocks(README, "python")
+    assert example.text.count(">>>") >= 8
+    assert not doctest_report(example.text, "README.md", {})
 
 
 EXCERPTS = re.findall(r"^From `derive ([^`\n]*)`[^\n]*:\n\n```text\n(.*?)```", README, flags=re.MULTILINE | re.DOTALL)
@@ -39,11 +30,7 @@ EXCERPTS = re.findall(r"^From `derive ([^`\n]*)`[^\n]*:\n\n```text\n(.*?)```", R
 def test_the_excerpts_of_the_readme_are_printed(command: str, excerpt: str) -> None:
     """Every line of each stands in the output of the command above it, in that order."""
     assert len(EXCERPTS) == README.count("```text")
-    printed = [line.rstrip() for line in derive(*shlex.split(command)).out.splitlines()]
-    at = 0
-    for line in excerpt.splitlines():
-        assert line.rstrip() in printed[at:], f"not printed any more: {line}"
-        at = printed.index(line.rstrip(), at) + 1
+    assert not_printed(excerpt, derive(*shlex.split(command)).out) is None
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if "|" not in c])

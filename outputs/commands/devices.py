@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from outputs.commands.progress import waiting
+
 _EXAMPLES = """\b
 Examples:
   derive devices mha devices=8 N=64K d=128 h=32 mask=causal --on h100-sxm
@@ -45,7 +47,8 @@ def add(main: click.Group, show: Callable[[list[Any]], None]) -> None:
         from outputs.request import read_request
 
         request = read_request(find_variant(variant), symbols, also=(R.name,))
-        found, refused = divisions(request, scheme, load(machine) if machine else None, _bandwidth(link))
+        with waiting("derive devices"):
+            found, refused = divisions(request, scheme, load(machine) if machine else None, _bandwidth(link))
         if json_:
             import json
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from outputs.commands.progress import waiting
+
 _EXAMPLES = """\b
 Examples:
   derive paper mha --schedule flash2 -o flash2.tex
@@ -37,7 +39,8 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
             or not output.name.isascii()
         ):
             raise click.BadParameter(f"-o {output}: name a file such as flash2.tex, of letters, digits, - and _")
-        found = answer(**asked)
+        with waiting("derive paper"):
+            found = answer(**asked)
         from outputs.paper.document import files
         from outputs.paper.layout import LAYOUTS
         from outputs.writing import write
@@ -45,7 +48,8 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
         schedules = asked["schedule"] or ",".join(a.name for a in found.accounts)
         command = " ".join(["derive paper", asked["variant"], *asked["symbols"], "--schedule", schedules])
         command += f" --on {asked['machine']}" if asked["machine"] else ""
-        made = files(found, output.stem, LAYOUTS[layout], f"{command} --layout {layout}")
+        with waiting("derive paper"):
+            made = files(found, output.stem, LAYOUTS[layout], f"{command} --layout {layout}")
         write({output.with_name(name): text for name, text in made.items()}, force=force)
         for name in made:
             click.echo(f"wrote {output.with_name(name)}", err=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from outputs.commands.progress import waiting
+
 KINDS = {
     "roofline": "what the machine allows, and where each schedule stands",
     "traffic": "bytes against the length, with the residency threshold",
@@ -45,13 +47,15 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
             raise click.BadParameter(
                 f"-o {output}: name a file that ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
             )
-        found = answer(**asked)
-        from outputs.pictures.start import start
-        from outputs.plots.kinds import plot as drawn
-        from outputs.writing import write
+        with waiting("derive plot"):
+            found = answer(**asked)
+            from outputs.pictures.start import start
+            from outputs.plots.kinds import plot as drawn
+            from outputs.writing import write
 
-        begun = start(found)
-        write({output: drawn(kind, begun, output.suffix[1:])}, force=force)
+            begun = start(found)
+            picture = drawn(kind, begun, output.suffix[1:])
+        write({output: picture}, force=force)
         if begun.chosen:
             words = ", ".join(f"{name} = {number}" for name, number in begun.chosen.items())
             click.echo(f"not in the question, so drawn at {words}", err=True)

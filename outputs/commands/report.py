@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from outputs.commands.progress import waiting
+
 _EXAMPLES = """\b
 Examples:
   derive report mha N=8192 d=128 --on h100-sxm -o report.html
@@ -29,12 +31,14 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
         """Derivation, pictures and numbers of VARIANT as one HTML file whose sliders recompute everything."""
         if output.suffix != ".html":
             raise click.BadParameter(f"-o {output}: name a file that ends in .html, such as report.html")
-        found = answer(**asked)
-        from outputs.report.document import report as document
-        from outputs.writing import write
+        with waiting("derive report"):
+            found = answer(**asked)
+            from outputs.report.document import report as document
+            from outputs.writing import write
 
-        schedules = asked["schedule"] or ",".join(a.name for a in found.accounts)
-        command = " ".join(["derive report", asked["variant"], *asked["symbols"], "--schedule", schedules])
-        command += f" --on {asked['machine']}" if asked["machine"] else ""
-        write({output: document(found, command)}, force=force)
+            schedules = asked["schedule"] or ",".join(a.name for a in found.accounts)
+            command = " ".join(["derive report", asked["variant"], *asked["symbols"], "--schedule", schedules])
+            command += f" --on {asked['machine']}" if asked["machine"] else ""
+            page = document(found, command)
+        write({output: page}, force=force)
         click.echo(f"wrote {output}", err=True)

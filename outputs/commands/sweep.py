@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from outputs.commands.progress import waiting
+
 _EXAMPLES = """\b
 Examples:
   derive sweep mha N=1K:128K:2x d=64,128 --on h100-sxm -o mha.csv
@@ -42,9 +44,11 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
         from outputs.writing import write
 
         names = find_variant(asked["variant"]).named_schedules(asked["schedule"])
-        rows = []
-        for words in table.grid(asked["symbols"]):
-            for name in names or (None,):
+        rows: list[dict[str, Any]] = []
+        asked_for = [(words, name) for words in table.grid(asked["symbols"]) for name in names or (None,)]
+        with waiting("derive sweep") as say:
+            for words, name in asked_for:
+                say(f"row {len(rows) + 1} of {len(asked_for)}")
                 try:
                     found = answer(**{**asked, "symbols": words, "schedule": name or asked["schedule"]})
                     rows.append(table.row(found, found.accounts[0]))

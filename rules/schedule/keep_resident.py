@@ -14,6 +14,7 @@ Reference     the wave model of this project, replayed by an LRU cache; compare 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import sympy as sp
 
@@ -47,13 +48,17 @@ def eligible(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
 
 
 def keep_resident(*, sawtooth: bool = False, caches: sp.Expr = ONE_CACHE) -> Rule[Schedule]:
-    """The rule for the whole schedule.
+    """The rule for the whole schedule, one object for each choice, so that derivations that take it compare equal.
 
     Args:
         sawtooth: alternate the direction in which waves sweep the keys.
         caches: how many private caches there are, each with a copy of what its CTAs read.
     """
+    return _rule(sawtooth, caches)
 
+
+@cache
+def _rule(sawtooth: bool, caches: sp.Expr) -> Rule[Schedule]:
     def shape(schedule: Schedule) -> Iterator[Match]:
         found = tuple(k for k in schedule.kernels if k.residency is None and eligible(schedule, k))
         if found:

@@ -55,6 +55,12 @@ ARITIES = {"position": 0} | dict.fromkeys(
 )
 
 
+def test_a_copy_of_nothing_is_refused_by_name() -> None:
+    """The error shows what it refuses, though there is nothing to print."""
+    with pytest.raises(IllFormedError, match=r"S\[q, k\] = copy\(\): copy reads 1 tensors, not 0"):
+        Einsum(SCORES, (), Map.COPY)
+
+
 @pytest.mark.parametrize(("operator", "arity"), [(m, ARITIES.get(m.value, 2)) for m in Map])
 def test_an_operator_reads_so_many_tensors(operator: Map, arity: int) -> None:
     """Any other number is refused."""
