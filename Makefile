@@ -30,12 +30,13 @@ lint: $(VENV)/installed-dev  ## ruff, mypy --strict and the import contracts
 docs: $(VENV)/installed-dev  ## the documentation as a site, in site/index.html
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
-bench: $(VENV)/installed-dev  ## start-up, walker, check, growth and the whole catalogue, timed; see benchmarks/README.md
+bench: $(VENV)/installed-dev  ## start-up, walker, check, growth, the whole catalogue and documents, timed; see benchmarks/README.md
 	$(PY) benchmarks/cold_start.py
 	$(PY) benchmarks/walker.py
 	$(PY) benchmarks/check.py
 	$(PY) benchmarks/growth.py
 	$(PY) benchmarks/catalogue.py
+	$(PY) benchmarks/documents.py
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf $(VENV) site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
