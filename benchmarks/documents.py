@@ -42,7 +42,9 @@ def main() -> None:
             start = time.perf_counter()
             shown = show(subject)
             milliseconds = 1e3 * (time.perf_counter() - start)
-            print(f"{show.__name__} of a {type(subject).__name__:<12} {milliseconds:6.1f} ms  {len(shown):7d} characters")
+            print(
+                f"{show.__name__} of a {type(subject).__name__:<12} {milliseconds:6.1f} ms  {len(shown):7d} characters"
+            )
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_an_unknown_machine_is_answered_with_the_nearest() -> None:
 
 def test_a_name_that_resembles_none_still_gets_the_way_out() -> None:
     """No guess is better than a wild one."""
-    with pytest.raises(UnknownNameError, match="no machine 'abacus'; see the list"):
+    with pytest.raises(UnknownNameError, match="no machine 'abacus'; `derive machines` lists"):
         load("abacus")
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from derive.einsum import Einsum, Index, Map, Tensor
 from derive.errors import DomainError, IllFormedError
-from derive.symbols import N_q, b
+from derive.symbols import N_k, N_q, b, n_t
 from outputs.formula import latex
 from outputs.latex import einsum_latex, statement_latex, step_latex
 from outputs.mathml import ELEMENTS, mathml
@@ -63,10 +63,17 @@ def test_every_formula_of_the_engine_is_drawn() -> None:
 def test_every_operator_is_drawn(map_: Map) -> None:
     """The equation of each kind of Einsum, an operator that is added tomorrow too."""
     q = Index("q", N_q)
-    for indices in ((q,), ()):  # some read scalars alone
-        x, y = Tensor("X", indices, b), Tensor("Y_s", indices, b)
+    j, k = Index("j", N_k), Index("k", n_t)
+    shapes = (  # of the operands and the result: some read scalars alone, some choose keys k among keys j, or read those
+        ((q,), (q,), (q,)),
+        ((), (), (q,)),
+        ((q, j), (q, j), (q, k)),
+        ((j,), (q, k), (q, k)),
+    )
+    for first, second, result in shapes:
+        x, y = Tensor("X", first, b), Tensor("Y_s", second, b)
         with contextlib.suppress(IllFormedError):
-            tree(einsum_latex(Einsum(Tensor("Z", (q,), b), (x, y)[: map_.arity], map_)))
+            tree(einsum_latex(Einsum(Tensor("Z", result, b), (x, y)[: map_.arity], map_)))
             return
     pytest.fail(f"no Einsum could be made with {map_}")
 
