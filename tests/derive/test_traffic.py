@@ -25,6 +25,8 @@ def fixed(variant: str, numbers: dict[str, int]) -> dict[str, int]:
 @given(pair=pairs, mask=masks, numbers=shapes())
 @example(pair=("gqa", "flash1"), mask="causal", numbers=RAGGED)
 @example(pair=("mha", "flash1"), mask="causal", numbers=LONELY_LAST_ROW_TILE)
+@example(pair=("sink-logits", "flash2"), mask="causal", numbers=RAGGED)  # row tiles that see no key read no sink
+@example(pair=("bias", "flash2"), mask="causal", numbers=LONELY_LAST_ROW_TILE)
 @example(pair=("gqa-backward", "flash1-backward"), mask="causal", numbers={**LONELY_LAST_ROW_TILE, "h": 6})
 def test_closed_form_equals_the_walk(pair: tuple[str, str], mask: str, numbers: dict[str, int]) -> None:
     """Reads and writes of every tensor, ragged tiles, masks, heads and packing included."""
@@ -51,6 +53,8 @@ def adds_two_products(cut: Schedule, name: str) -> bool:
 
 @settings(max_examples=300)
 @given(pair=pairs, mask=masks, numbers=shapes())
+@example(pair=("alibi", "flash2"), mask="full", numbers=RAGGED)  # each CTA makes the slopes' part again
+@example(pair=("alibi", "flash2"), mask="causal", numbers=LONELY_LAST_ROW_TILE)
 def test_executed_work_equals_the_walk(pair: tuple[str, str], mask: str, numbers: dict[str, int]) -> None:
     """Whole tiles are run: points of every Einsum times its operations a point, by pipe."""
     cut, numbers = derivation(*pair, mask).schedule, fixed(pair[0], numbers)
