@@ -68,16 +68,13 @@ def repeated(text: str) -> str:
     return shown if shown.isascii() and shown.isprintable() else ascii(shown)
 
 
-def nearest(
-    kind: str, name: str, known: Iterable[str], command: str = "", *, list_all: bool = True
-) -> UnknownNameError:
+def nearest(kind: str, name: str, known: Iterable[str], command: str = "") -> UnknownNameError:
     """The error for an unknown *name*, with the nearest known one and the way to list them all."""
     known = tuple(known)
     close = get_close_matches(name.lower()[:40], known, n=3, cutoff=0.5)
     close.sort(key=lambda found: sorted(found) != sorted(name.lower()))  # swapped letters are the likeliest slip
     listing = f" (`{command}` lists them)" if command else ""
-    few = list_all and (len(known) <= MOST_NAMES or not command)
-    if not few and not close and command:
-        return UnknownNameError(f"there is no {kind} {clipped(name)!a}; `{command}` lists the {len(known)} there are")
-    hint = f"did you mean {close[0]}?" if close else (f"known: {', '.join(known)}." if few else "see the list")
+    if command and not close and len(known) > MOST_NAMES:
+        return UnknownNameError(f"there is no {kind} {clipped(name)!a}; `{command}` lists them")
+    hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}."
     return UnknownNameError(f"there is no {kind} {clipped(name)!a}; {hint}{listing}")

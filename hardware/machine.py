@@ -134,7 +134,7 @@ def load(name: str) -> Machine:
     aliases = {_plain(alias): id_ for id_ in known for alias in _aliases(DATA / f"{id_}.toml")}
     if wanted in aliases:
         return load_file(DATA / f"{aliases[wanted]}.toml")
-    raise nearest("machine", name, [*known, *aliases], "derive machines", list_all=False)
+    raise nearest("machine", name, [*known, *aliases], "derive machines")
 
 
 def load_file(path: Path) -> Machine:
