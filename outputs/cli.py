@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from derive.errors import DeriveError, nearest
+from derive.errors import DeriveError, PreconditionError, nearest
 from outputs.bound_command import bound_command
 from outputs.commands import cache, code, completion, confront, devices, laws, paper, plot, reload, report, steps, sweep
 from outputs.commands.progress import waiting
@@ -187,11 +187,16 @@ def _answer(
     names = request.variant.named_schedules(schedule)
     if not names:
         raise click.BadParameter(f"--schedule names no schedule; try --schedule {','.join(request.variant.schedules)}")
-    if schedule is None and request.mask != "full":
-        names = fitting(request)
     options = Options(Convention(convention), order, sweep == "sawtooth", l2)
     answer = Explanation(request, names, found, options)
-    _ = answer.accounts  # so that bad input is found before anything is printed
+    try:
+        _ = answer.accounts  # so that bad input is found before anything is printed
+    except PreconditionError:
+        legal = fitting(request) if schedule is None else names
+        if legal == names:
+            raise
+        answer = Explanation(request, legal, found, options)
+        _ = answer.accounts
     return answer
 
 
