@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import given
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from sympy import divisors
@@ -26,6 +26,7 @@ from derive.masks import patterns
 from outputs.comparisons import COMPARISONS, ClosedForms, Configuration, Finding, Mismatch, Trial
 from outputs.layout import Section, Table
 from outputs.request import read_request
+from outputs.searching import quietly
 from rules.derivations import plan
 
 if TYPE_CHECKING:
@@ -139,15 +140,7 @@ def search(asked: Asked, samples: int, seed: int, progress: Callable[[str], None
     shrinking = False
 
     @seeded(seed)
-    @settings(
-        max_examples=samples,
-        database=None,
-        deadline=None,
-        verbosity=Verbosity.quiet,
-        print_blob=False,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
+    @quietly(samples)
     @given(configurations(asked.request, asked.schedules))
     def agrees(drawn: Configuration) -> None:
         nonlocal shrinking

@@ -208,21 +208,15 @@ def _search(
     over: Any, differs: Callable[[dict[str, Number]], bool], examples: int, seed: int
 ) -> dict[str, Number] | None:
     """The smallest drawn sizes at which *differs* is true."""
-    from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+    from hypothesis import given
     from hypothesis import seed as seeded
+
+    from outputs.searching import quietly
 
     last: dict[str, Number] = {}
 
     @seeded(seed)
-    @settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        verbosity=Verbosity.quiet,
-        print_blob=False,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
+    @quietly(examples)
     @given(over)
     def search(sizes: dict[str, Number]) -> None:
         nonlocal last

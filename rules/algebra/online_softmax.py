@@ -53,12 +53,12 @@ def _links(graph: Graph, exponential: Einsum) -> tuple[Einsum, ...]:
     for e in graph.einsums:
         read = [t for t in e.inputs if t in [x.output for x in found]]
         over_keys = set(exponential.output.indices) <= set(e.output.indices)
-        if read and e.reduce is None and over_keys and _is_linear(e, read[0]) and e not in found:
+        if read and e.reduce is None and over_keys and is_linear(e, read[0]) and e not in found:
             found.append(e)
     return tuple(found[1:])
 
 
-def _is_linear(e: Einsum, term: Tensor) -> bool:
+def is_linear(e: Einsum, term: Tensor) -> bool:
     """Whether *e* is *term*, times or over what does not contain it."""
     by = e.map in (Map.COPY, Map.MUL) or (e.map is Map.DIV and e.inputs[0] == term)
     return e.inputs.count(term) == 1 and by
@@ -98,7 +98,7 @@ def _sums_are_linear(graph: Graph, match: Match) -> bool:
     for e in (*links, *sums):
         read = [t for t in e.inputs if t in terms]
         others = [t for t in e.inputs if t != read[0]]
-        if len(read) != 1 or not _is_linear(e, read[0]) or any(t.name in waiting for t in others):
+        if len(read) != 1 or not is_linear(e, read[0]) or any(t.name in waiting for t in others):
             return False
     return True
 

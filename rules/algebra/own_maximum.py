@@ -23,6 +23,7 @@ from derive.graph import Graph
 from derive.mask import causal
 from derive.rewrite import Precondition, Rule
 from derive.symbols import N_k, N_q, b, b_l, b_part, b_s, d_v, n_s
+from rules.algebra.online_softmax import is_linear
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,7 @@ def _sums_run_over_the_same(graph: Graph, match: Match) -> bool:
 
 
 def _sums_are_linear(graph: Graph, match: Match) -> bool:
-    terms = match.exponential.output
-    return all(
-        e.inputs.count(terms) == 1 and (e.map in (Map.COPY, Map.MUL) or (e.map is Map.DIV and e.inputs[0] == terms))
-        for e in match.sums
-    )
+    return all(is_linear(e, match.exponential.output) for e in match.sums)
 
 
 def _sums_are_only_added_up(graph: Graph, match: Match) -> bool:

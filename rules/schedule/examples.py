@@ -82,6 +82,14 @@ def loop(graph: Graph, name: str, *, grid: bool = False) -> Loop:
     return Loop((graph.indices[name],), tile, grid)
 
 
+def with_loops(schedule: Schedule, names: tuple[str, ...], index: str) -> Schedule:
+    """*schedule* with the kernels that define *names* tiled over *index*."""
+    for name in names:
+        kernel = schedule.kernel_of[name]
+        schedule = schedule.replace((kernel,), Kernel(kernel.einsums, (loop(schedule.graph, index),)))
+    return schedule
+
+
 def flash(mask: str = "full", *, grouped: bool = False) -> Schedule:
     """One kernel, heads and query tiles on the grid, keys streamed."""
     graph = streaming(mask, grouped=grouped)

@@ -17,7 +17,7 @@ from derive.flops import is_contraction
 from derive.graph import Graph
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Schedule, lift
-from rules.schedule.examples import backward_saved, loop, streaming, three_pass
+from rules.schedule.examples import backward_saved, streaming, three_pass, with_loops
 
 Match = tuple[Kernel, ...]
 
@@ -26,10 +26,6 @@ def rewrite(schedule: Schedule, match: Match) -> Schedule:
     """One kernel for the whole run."""
     names = tuple(name for kernel in match for name in kernel.einsums)
     return schedule.replace(match, Kernel(names))
-
-
-def _untiled(schedule: Schedule, match: Match) -> bool:
-    return not any(kernel.loops for kernel in match)
 
 
 def _everything(schedule: Schedule) -> Iterator[Match]:
@@ -76,58 +72,70 @@ def _pointwise(einsum: Einsum) -> bool:
     return not einsum.reduced
 
 
-def _rule(
-    name: str, claim: str, shape: Callable[[Schedule], Iterator[Match]], graph: Callable[[], Graph], tiled: str
+def fusion(
+    name: str,
+    claim: str,
+    shape: Callable[[Schedule], Iterator[Match]],
+    graph: Callable[[], Graph],
+    tiled: tuple[str, ...],
+    *more: Precondition[Schedule],
+    rewrite: Callable[[Schedule, Match], Schedule] = rewrite,
+    reference: str = "arXiv:2205.14135, section 3.1",
 ) -> Rule[Schedule]:
+    """A rule that puts a run of kernels into one, as long as none of them has loops.
+
+    Args:
+        name: what a person calls it.
+        claim: what it does.
+        shape: runs that might be merged.
+        graph: makes a graph that it applies to once lifted.
+        tiled: what a kernel of each run of *graph* defines; tiled over q, none is legal any more.
+        more: what else it needs.
+        rewrite: how the run is merged.
+        reference: where it is proved.
+    """
+    without_loops = Precondition(
+        says="no kernel of the run has loops yet, so merging changes no order of points",
+        holds=lambda _, match: not any(kernel.loops for kernel in match),
+        counterexample=lambda: with_loops(lift(graph()), tiled, "q"),
+    )
     return Rule(
         name=name,
         claim=claim,
-        reference="arXiv:2205.14135, section 3.1",
+        reference=reference,
         shape=shape,
-        preconditions=(
-            Precondition(
-                says="no kernel of the run has loops yet, so merging changes no order of points",
-                holds=_untiled,
-                counterexample=lambda: _with_loop(lift(graph()), tiled, "q"),
-            ),
-        ),
+        preconditions=(without_loops, *more),
         rewrite=rewrite,
         example=lambda: lift(graph()),
     )
 
 
-def _with_loop(schedule: Schedule, name: str, index: str) -> Schedule:
-    """*schedule* with the kernel that defines *name* tiled over *index*."""
-    kernel = schedule.kernel_of[name]
-    return schedule.replace((kernel,), Kernel(kernel.einsums, (loop(schedule.graph, index),)))
-
-
-ALL = _rule(
+ALL = fusion(
     "fuse",
     "everything runs in one kernel, so no intermediate leaves the SM",
     _everything,
     streaming,
-    "S",
+    ("S",),
 )
-BETWEEN_PRODUCTS = _rule(
+BETWEEN_PRODUCTS = fusion(
     "fuse-between-products",
     "the operations between two matrix products run in one kernel that holds a row of scores",
     _around_contractions,
     three_pass,
-    "X",
+    ("X",),
 )
-PROLOGUE = _rule(
+PROLOGUE = fusion(
     "fuse-prologue",
     "a pointwise operation on an input runs inside the matrix product that reads it",
     _prologues,
     three_pass,
-    "Qs",
+    ("Qs",),
 )
-EPILOGUE = _rule(
+EPILOGUE = fusion(
     "fuse-epilogue",
     "a pointwise operation on the result of a matrix product runs inside it",
     _epilogues,
     backward_saved,
-    "dQs",
+    ("dQs",),
 )
 RULES = (ALL, BETWEEN_PRODUCTS, PROLOGUE, EPILOGUE)

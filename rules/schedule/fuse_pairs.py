@@ -21,9 +21,9 @@ from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Schedule, lift
 from derive.symbols import N_k, N_q, b, d, d_v, h
-from rules.schedule.examples import loop, streaming
+from rules.schedule.examples import streaming
+from rules.schedule.fuse import Match, fusion
 
-Match = tuple[Kernel, ...]
 PAIR = frozenset({"q", "k"})
 SCORED = frozenset({"q", "j"})
 """Queries, and all the keys that some are selected from."""
@@ -49,10 +49,6 @@ def _before(schedule: Schedule, match: Match) -> set[Kernel]:
                 found.add(maker)
                 wanted.append(maker)
     return found
-
-
-def _untiled(schedule: Schedule, match: Match) -> bool:
-    return not any(kernel.loops for kernel in match)
 
 
 def _together(schedule: Schedule, match: Match) -> bool:
@@ -151,33 +147,13 @@ def _rule(
     tiled: str,
     torn: Callable[[], Graph] | None,
 ) -> Rule[Schedule]:
+    """A fusion of kernels that need not stand together; *torn* makes a graph in which something stands between, if any can."""
     whole = Precondition(
         says="nothing outside the run stands between two of its kernels",
         holds=_together,
         counterexample=lambda: lift((torn or graph)()),
     )
-    return Rule(
-        name=name,
-        claim=claim,
-        reference="arXiv:2205.14135, section 3.1",
-        shape=shape,
-        preconditions=(
-            Precondition(
-                says="no kernel of the run has loops yet, so merging changes no order of points",
-                holds=_untiled,
-                counterexample=lambda: _with_loop(lift(graph()), tiled, "q"),
-            ),
-            *((whole,) if torn else ()),
-        ),
-        rewrite=rewrite,
-        example=lambda: lift(graph()),
-    )
-
-
-def _with_loop(schedule: Schedule, name: str, index: str) -> Schedule:
-    """*schedule* with the kernel that defines *name* tiled over *index*."""
-    kernel = schedule.kernel_of[name]
-    return schedule.replace((kernel,), Kernel(kernel.einsums, (loop(schedule.graph, index),)))
+    return fusion(name, claim, shape, graph, (tiled,), *((whole,) if torn else ()), rewrite=rewrite)
 
 
 def _product_between() -> Graph:

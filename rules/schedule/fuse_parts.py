@@ -11,18 +11,16 @@ Reference     Dao et al. 2023, Flash-Decoding, crfm.stanford.edu/2023/10/12/flas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from derive.einsum import Index, Tensor
 from derive.graph import Graph
 from derive.notation import cascade
-from derive.rewrite import Precondition, Rule
+from derive.rewrite import Precondition
 from derive.schedule import Kernel, Schedule, lift
 from derive.symbols import N_k, N_q, b, n_s
-from rules.schedule.examples import loop
-
-Match = tuple[Kernel, ...]
+from rules.schedule.fuse import Match, fusion
 
 
 def shape(schedule: Schedule) -> Iterator[Match]:
@@ -55,17 +53,20 @@ def rewrite(schedule: Schedule, match: Match) -> Schedule:
     return schedule.replace(match, Kernel(names))
 
 
-def untiled(schedule: Schedule, match: Match) -> bool:
-    """No kernel of the run has loops."""
-    return not any(kernel.loops for kernel in match)
-
-
-def reads_what_is_made(schedule: Schedule, match: Match) -> bool:
-    """What the run reads is an input, its own, or made before its first kernel."""
+def _reads_what_is_made(schedule: Schedule, match: Match) -> bool:
     first = schedule.kernels.index(match[0])
     made = {name for kernel in (*schedule.kernels[:first], *match) for name in kernel.einsums}
     read = {t.name for kernel in match for t in schedule.inputs_of(kernel)}
     return not any(name in schedule.graph.producers and name not in made for name in read)
+
+
+def made_before(late: Callable[[], Graph]) -> Precondition[Schedule]:
+    """The clause that what the run reads is an input, its own, or made before its first kernel; *late* breaks it."""
+    return Precondition(
+        says="what the run reads from other kernels is made before it",
+        holds=_reads_what_is_made,
+        counterexample=lambda: lift(late()),
+    )
 
 
 def _graph(*, late: bool = False) -> Graph:
@@ -98,28 +99,13 @@ def with_parts(graph: Graph, part: str, whole: str) -> Graph:
     return replace(graph, einsums=tuple(einsums))
 
 
-def _with_loop(schedule: Schedule) -> Schedule:
-    kernel = schedule.kernel_of["E"]
-    return schedule.replace((kernel,), Kernel(kernel.einsums, (loop(schedule.graph, "q"),)))
-
-
-RULE: Rule[Schedule] = Rule(
-    name="fuse-parts",
-    claim="each part of the keys runs in one kernel up to its partial results, and what merges them in another",
-    reference="Flash-Decoding, crfm.stanford.edu/2023/10/12/flashdecoding.html",
-    shape=shape,
-    preconditions=(
-        Precondition(
-            says="no kernel of the run has loops yet, so merging changes no order of points",
-            holds=untiled,
-            counterexample=lambda: _with_loop(lift(_graph())),
-        ),
-        Precondition(
-            says="what the run reads from other kernels is made before it",
-            holds=reads_what_is_made,
-            counterexample=lambda: lift(_graph(late=True)),
-        ),
-    ),
+RULE = fusion(
+    "fuse-parts",
+    "each part of the keys runs in one kernel up to its partial results, and what merges them in another",
+    shape,
+    _graph,
+    ("E",),
+    made_before(lambda: _graph(late=True)),
     rewrite=rewrite,
-    example=lambda: lift(_graph()),
+    reference="Flash-Decoding, crfm.stanford.edu/2023/10/12/flashdecoding.html",
 )

@@ -16,13 +16,10 @@ from collections.abc import Iterator
 from derive.einsum import Reduce
 from derive.graph import Graph
 from derive.notation import cascade
-from derive.rewrite import Precondition, Rule
-from derive.schedule import Kernel, Schedule, lift
+from derive.schedule import Kernel, Schedule
 from derive.symbols import N_k, N_p, N_q, b
-from rules.schedule.examples import loop
-from rules.schedule.fuse_parts import reads_what_is_made, untiled
-
-Match = tuple[Kernel, ...]
+from rules.schedule.fuse import Match, fusion
+from rules.schedule.fuse_parts import made_before
 
 
 def shape(schedule: Schedule) -> Iterator[Match]:
@@ -80,30 +77,13 @@ def _graph(*, late: bool = False) -> Graph:
     return cascade(text, {"q": N_q, "p": N_p, "k": N_k}, outputs=("t" if late else "y",), width=b)
 
 
-def _with_loop(schedule: Schedule) -> Schedule:
-    for name in ("Y", "Z"):
-        kernel = schedule.kernel_of[name]
-        schedule = schedule.replace((kernel,), Kernel(kernel.einsums, (loop(schedule.graph, "q"),)))
-    return schedule
-
-
-RULE: Rule[Schedule] = Rule(
-    name="fuse-streams",
-    claim="each lot of keys streams in a kernel of its own, and what merges the results runs in another",
-    reference="arXiv:2501.01005, section 3.1",
-    shape=shape,
-    preconditions=(
-        Precondition(
-            says="no kernel of the run has loops yet, so merging changes no order of points",
-            holds=untiled,
-            counterexample=lambda: _with_loop(lift(_graph())),
-        ),
-        Precondition(
-            says="what the run reads from other kernels is made before it",
-            holds=reads_what_is_made,
-            counterexample=lambda: lift(_graph(late=True)),
-        ),
-    ),
+RULE = fusion(
+    "fuse-streams",
+    "each lot of keys streams in a kernel of its own, and what merges the results runs in another",
+    shape,
+    _graph,
+    ("Y", "Z"),
+    made_before(lambda: _graph(late=True)),
     rewrite=rewrite,
-    example=lambda: lift(_graph()),
+    reference="arXiv:2501.01005, section 3.1",
 )
