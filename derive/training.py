@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import reduce
 
 import sympy as sp
 
@@ -21,10 +20,9 @@ from derive.choice import cases
 from derive.cost import Cost, Unit
 from derive.einsum import Tensor
 from derive.errors import IllFormedError
-from derive.extremes import floor_of, most
+from derive.extremes import greatest
 from derive.footprint import spilled
 from derive.schedule import Kernel, Schedule
-from derive.symbols import dummy
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,8 @@ class Training:
         """Bytes live at once at the worst kernel of either pass."""
         first = [self._forward_live(n) for n in range(len(self.forward.kernels))]
         second = [self._backward_live(n) for n in range(len(self.backward.kernels))]
-        amounts = list(dict.fromkeys(sp.Add(self._always, *map(_bytes, live), extra) for live, extra in first + second))
-        return Cost(reduce(most, _undominated(amounts)), Unit.BYTE)
+        amounts = (sp.Add(self._always, *map(_bytes, live), extra) for live, extra in first + second)
+        return Cost(greatest(amounts), Unit.BYTE)
 
     @property
     def _always(self) -> sp.Expr:
@@ -127,19 +125,3 @@ def _partial_sums(schedule: Schedule, kernel: Kernel) -> sp.Expr:
 
 def _bytes(tensor: Tensor) -> sp.Expr:
     return tensor.size * tensor.width
-
-
-def _undominated(amounts: list[sp.Expr]) -> list[sp.Expr]:
-    """*amounts* without those that are plainly never the largest; of equal ones the first."""
-    choices = {p for amount in amounts for p in amount.atoms(sp.Piecewise)}
-    plain = {p: dummy(f"p_{n}") for n, p in enumerate(sorted(choices, key=str))}  # a choice of sizes is not negative
-    written = [amount.xreplace(plain) for amount in amounts]
-    found = []
-    for n, amount in enumerate(written):
-        others = (m for m in range(len(written)) if m != n)
-        if not any(
-            floor_of(sp.expand(written[m] - amount)) >= 0 and (m < n or sp.expand(written[m] - amount) != 0)
-            for m in others
-        ):
-            found.append(amounts[n])
-    return found
