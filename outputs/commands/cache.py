@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import click
+
+from outputs.commands.terminal import show, show_json
 
 _EXAMPLES = """\b
 Examples:
@@ -20,28 +19,23 @@ the mask says. devices= is how many share the heads.
 """
 
 
-def add(main: click.Group, show: Callable[[list[Any]], None]) -> None:
-    """Add the command to *main*; *show* prints sections to the terminal."""
+@click.command(epilog=_EXAMPLES)
+@click.argument("variant")
+@click.argument("symbols", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--budget", help="Bytes that the cache may take, e.g. 40GiB: the longest N is found.")
+@click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
+def cache(variant: str, symbols: tuple[str, ...], budget: str | None, json_: bool) -> None:
+    """Bytes of VARIANT's cached keys and values in a stack of layers, and the longest N that fits a budget."""
+    from derive.attention import variant as find_variant
+    from derive.symbols import L, L_w, R
+    from outputs.kv_cache import KvCache, as_json, report
+    from outputs.request import capacity, read_request
 
-    @main.command(epilog=_EXAMPLES)
-    @click.argument("variant")
-    @click.argument("symbols", nargs=-1, metavar="[KEY=VALUE]...")
-    @click.option("--budget", help="Bytes that the cache may take, e.g. 40GiB: the longest N is found.")
-    @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
-    def cache(variant: str, symbols: tuple[str, ...], budget: str | None, json_: bool) -> None:
-        """Bytes of VARIANT's cached keys and values in a stack of layers, and the longest N that fits a budget."""
-        from derive.attention import variant as find_variant
-        from derive.symbols import L, L_w, R
-        from outputs.kv_cache import KvCache, as_json, report
-        from outputs.request import capacity, read_request
-
-        keys = {word.partition("=")[0] for word in symbols}
-        words = (*symbols, "mask=window") if "windowed" in keys and "mask" not in keys else symbols
-        request = read_request(find_variant(variant), words, also=(L.name, L_w.name, R.name))
-        found = KvCache(request, None if budget is None else capacity("--budget ", budget))
-        if json_:
-            import json
-
-            click.echo(json.dumps(as_json(found), indent=1))
-        else:
-            show(report(found))
+    keys = {word.partition("=")[0] for word in symbols}
+    words = (*symbols, "mask=window") if "windowed" in keys and "mask" not in keys else symbols
+    request = read_request(find_variant(variant), words, also=(L.name, L_w.name, R.name))
+    found = KvCache(request, None if budget is None else capacity("--budget ", budget))
+    if json_:
+        show_json(as_json(found))
+    else:
+        show(report(found))

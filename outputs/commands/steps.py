@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from outputs.commands.progress import waiting
+from outputs.commands.question import KEYS, answer, question
+from outputs.commands.terminal import show, show_json
 
 _EXAMPLES = """\b
 Examples:
@@ -17,29 +18,18 @@ Examples:
 """
 
 
-def add(
-    main: click.Group,
-    question: Callable[[Any], Any],
-    answer: Callable[..., Any],
-    show: Callable[[list[Any]], None],
-    keys: str,
-) -> None:
-    """Add the command to *main*; *question*, *answer* and *keys* are those of a question, *show* prints sections."""
+@click.command(epilog=_EXAMPLES + KEYS)
+@question
+@click.option("--json", "json_", is_flag=True, help="One JSON object on stdout, which `derive reload` reads.")
+def steps(json_: bool, **asked: Any) -> None:
+    """The derivation of VARIANT's schedules, rule by rule, with the graphs between."""
+    with waiting("derive steps"):
+        found = answer(**asked)
+    if json_:
+        from outputs.record.writing import record
 
-    @main.command(epilog=_EXAMPLES + keys)
-    @question
-    @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout, which `derive reload` reads.")
-    def steps(json_: bool, **asked: Any) -> None:
-        """The derivation of VARIANT's schedules, rule by rule, with the graphs between."""
-        with waiting("derive steps"):
-            found = answer(**asked)
-        if json_:
-            import json
+        show_json(record(found))
+    else:
+        from outputs import text
 
-            from outputs.record.writing import record
-
-            click.echo(json.dumps(record(found), indent=1))
-        else:
-            from outputs import text
-
-            show(text.steps(found))
+        show(text.steps(found))
