@@ -86,11 +86,13 @@ class _Scissors:
         """*form* of *args*, of which the longest get names until it fits."""
         found = _made(form, args)
         while len(text(found)) > self._longest:
-            worth = [n for n, a in enumerate(args) if not _is_condition(a) and len(text(a)) >= _SHORTEST]
+            many = isinstance(form, _CUT_ANYWHERE) and len(args) > 3
+            least = self._longest // 3 if many else _SHORTEST  # of many short terms several become one part
+            worth = [n for n, a in enumerate(args) if not _is_condition(a) and len(text(a)) >= least]
             if worth:
                 place = max(worth, key=lambda n: len(text(args[n])))
                 args[place] = self._name(args[place], bound)
-            elif isinstance(form, _CUT_ANYWHERE) and len(args) > 3:
+            elif many:
                 fitting = range(len(args) // 2, 2, -1)
                 some = next((n for n in fitting if len(text(_made(form, args[:n]))) <= self._longest), 2)
                 args = [*args[some:], self._name(_made(form, args[:some]), bound)]

@@ -21,7 +21,7 @@ from outputs.latex import nest_latex, new_equations
 from outputs.paper.tex import escaped
 from outputs.report.dataflow import graph_drawn, schedule_drawn
 from outputs.report.markup import Markup, element
-from outputs.report.proof import derivation
+from outputs.report.proof import derivations
 
 Subject = Graph | Schedule | Derivation
 _NEWLINE = r" \\ "
@@ -73,7 +73,7 @@ def _drawn(subject: Subject) -> Markup:
         return graph_drawn(subject, name)
     if isinstance(subject, Schedule):
         return schedule_drawn(Account(Derivation(name, subject.graph, (), subject), {}), "schedule")
-    return derivation(subject, {})
+    return derivations([subject], {}, name)
 
 
 @cache

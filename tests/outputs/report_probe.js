@@ -20,7 +20,7 @@ function overlaps() {
   return found;
 }
 const numbers = () =>
-  [...document.querySelectorAll("data")].map(e => [e.dataset.of, e.dataset.as, e.getAttribute("value"), e.textContent]);
+  [...document.querySelectorAll("data")].map(e => [e.dataset.of, e.dataset.as ?? "size", e.getAttribute("value"), e.textContent]);
 const state = () => ({
   width: innerWidth, wide: document.documentElement.scrollWidth, overlaps: overlaps(), numbers: numbers(),
   status: document.getElementById("status").textContent,

@@ -248,7 +248,9 @@ def test_a_file_that_cannot_be_written_is_named(target: str, says: str, tmp_path
 def test_a_folder_in_the_file_s_place_is_named(tmp_path: Path) -> None:
     """A directory called flash2.tex is not overwritten."""
     (tmp_path / "flash2.tex").mkdir()
-    refused(derive("explain", "mha", "--schedule", "flash2", "-o", str(tmp_path / "flash2.tex"), "--force"), "is a folder")
+    refused(
+        derive("explain", "mha", "--schedule", "flash2", "-o", str(tmp_path / "flash2.tex"), "--force"), "is a folder"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["flash2.tex"]
 
 
