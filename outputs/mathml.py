@@ -51,8 +51,8 @@ COMMANDS = frozenset(
 ARITY = {"mfrac": 2, "msub": 2, "msup": 2, "munder": 2, "msubsup": 3, "munderover": 3}
 ELEMENTS = frozenset({"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msqrt", "mtable", "mtr", "mtd", *ARITY})
 """What comes out: elements of MathML Core that Chromium and Firefox draw alike."""
-_ROWS = frozenset({"math", "mtd", "msqrt"})
-"""Elements that make a row of what they hold."""
+_ROWS = frozenset({"mtd", "msqrt"})
+"""Elements that make a row of what they hold; ``math`` does too, until a style sheet gives it another box."""
 _NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 _WORDS = re.compile(r"\\(text|mathrm|operatorname)\{([^{}\\$]*)\}")
 _FORMULA = re.compile(r"[A-Za-z0-9 {}_^&+\-*/=<>()',.:;|\\]*", re.ASCII)

@@ -39,6 +39,7 @@ def numbers(explanation: Explanation, layout: Layout) -> list[str]:
         for label, amount, unit in (
             ("matmul", a.executed[Pipe.MMA], "FLOP"),
             ("exp", a.executed[Pipe.SFU], "op"),
+            *((("converted", a.converted, "op"),) if a.converted != 0 else ()),
         )
         if (n := a.number(amount)) is not None
     ]

@@ -29,6 +29,8 @@ def amounts(account: Account) -> dict[str, sp.Expr]:
         r"D_{\mathrm{HBM}}": account.dram.total.amount,
         "F": account.executed[Pipe.MMA],
     }
+    if account.converted != 0:
+        found[r"N_{\mathrm{conv}}"] = account.converted
     return found if account.footprint is None else {**found, r"A_{\mathrm{CTA}}": account.footprint}
 
 
@@ -37,6 +39,7 @@ SAYS = {
     r"D_{\mathrm{SM}}": "bytes between the cache and the SMs, re-reads included",
     r"D_{\mathrm{HBM}}": "bytes between HBM and the cache",
     "F": "FLOP of the matrix products that are run",
+    r"N_{\mathrm{conv}}": "elements of a narrow type, each converted when it is brought into an SM",
     r"A_{\mathrm{CTA}}": "bytes of shared memory that a CTA holds",
 }
 """What each of them counts."""

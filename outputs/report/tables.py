@@ -31,6 +31,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("DRAM bytes (modelled)", "dram", "size"),
     ("matmul FLOP, run", "flop", "flop"),
     ("matmul FLOP, useful", "useful", "flop"),
+    ("elements converted", "converted", "whole"),
     ("FLOP a byte of DRAM", "intensity", "number"),
     ("shared memory a CTA", "footprint", "size"),
     ("HBM at its peak", "peak", "size"),
@@ -39,6 +40,7 @@ _TIMES: tuple[tuple[str, str], ...] = (
     ("time of the matrix pipe", "time.mma"),
     ("time of exp", "time.exp"),
     ("time of other vector operations", "time.vector"),
+    ("time of conversions", "time.convert"),
     ("time between L2 and SMs", "time.l2"),
     ("time of HBM", "time.dram"),
     ("at least, in all", "seconds"),
@@ -59,7 +61,8 @@ def numbers(page: Page) -> Markup:
 
 def _cell(page: Page, schedule: str, key: str, as_: str) -> Markup:
     if key not in page.amounts[schedule]:
-        return element("td", "its library's own" if key == "footprint" else "not known")
+        words = {"footprint": "its library's own", "converted": "none", "time.convert": "none"}
+        return element("td", words.get(key, "not known"))
     parts: list[Content] = [page.shown(schedule, key, as_)]
     if as_ == "size":
         parts += [element("br"), element("small", page.shown(schedule, key, "whole"), " B")]

@@ -381,6 +381,7 @@ def test_nothing_fails_overflows_or_overlaps(question: str, folder: Path) -> Non
         assert state["width"] == 400
         assert state["wide"] <= 400
         assert state["overlaps"] == []
+        assert state["stacked"] == []
 
 
 @IN_BROWSER
@@ -479,14 +480,15 @@ def test_without_javascript_the_values_are_there(folder: Path) -> None:
 
 
 def test_the_browser_checks_notice_their_faults(folder: Path) -> None:
-    """A page that is too wide, writes a word on another, throws, is refused a request and rounds down: all five are found."""
+    """Too wide, a word on another, a formula stacked, an error, a refused request and a rounding down: all are found."""
     text = page("seed")
     broken = text.replace("<main>", '<main><div><svg width="700" viewBox="0 0 700 20"><text x="5" y="12">one</text>'
-                          '<text x="6" y="12">two</text></svg></div><img src="https://example.org/x.png">')  # fmt: skip
+                          '<text x="6" y="12">two</text></svg></div><math display="block"><mi>a</mi><mi>b</mi></math>'
+                          '<img src="https://example.org/x.png">')  # fmt: skip
     script = re.search(r"<script>(.*)</script>", broken, flags=re.DOTALL)
     assert script
     changed = script[1].replace("const ceil = (a, b) => -floor(", "const ceil = (a, b) => floor(a, b) || -floor(")
-    changed = changed.replace("\nfollow();", '\nfollow();\nsetTimeout(() => { throw new Error("seeded"); }, 1);')
+    changed = changed.replace("};\nfollow();", '};\nfollow();\nsetTimeout(() => { throw new Error("seeded"); }, 1);')
     assert changed.count("seeded") == 1
     old, new = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in (script[1], changed))
     broken = broken.replace(script[1], changed).replace(old, new)
@@ -499,6 +501,7 @@ def test_the_browser_checks_notice_their_faults(folder: Path) -> None:
     assert shown.console
     assert found["states"][0]["wide"] > 400
     assert any("one on two" in words for words in found["states"][0]["overlaps"])
+    assert len(found["states"][0]["stacked"]) == 1
     exact = [
         value(made.amounts[k.split("|")[0]][k.split("|")[1]], {n: Fraction(v) for n, v in at.items()})
         for k, at in asked["points"]
