@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from xml.etree import ElementTree as Xml
 
 from derive.errors import DomainError, clipped
@@ -61,6 +62,7 @@ _FENCES = frozenset("()⌈⌉⌊⌋")
 _FUNCTIONS = frozenset({"max", "min", "gcd", "exp", "log", "tanh"})
 
 
+@lru_cache(maxsize=4096)
 def mathml(latex: str, *, display: bool = False) -> str:
     r"""A formula as one ``<math>`` element.
 

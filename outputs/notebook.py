@@ -12,6 +12,8 @@ from importlib.resources import files
 from typing import Any, Protocol
 from zlib import crc32
 
+import latex2mathml.converter  # noqa: F401 - here, so that nothing is loaded while something is shown
+
 from derive.errors import DeriveError
 from derive.graph import Graph
 from derive.rewrite import Derivation

@@ -72,6 +72,19 @@ def question(command: Any) -> Any:
     return command
 
 
+def formatted(command: Any) -> Any:
+    """The option that prints formulas alone, for another document."""
+    option = click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["text", "latex", "mathml"]),
+        default="text",
+        show_default=True,
+        help="Formulas alone, each below a comment that says what it is, as LaTeX or MathML.",
+    )
+    return option(command)
+
+
 def answer(
     variant: str,
     symbols: tuple[str, ...],

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from outputs.report.axes import WIDTH, picture
 from outputs.report.markup import Markup, element, joined
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 _CHARACTER, _PADDING, _BETWEEN, _ROW, _LINE = 6.4, 12, 10, 30, 14
 _SWEEPS = 6
@@ -107,15 +104,14 @@ def _rows(
     boxes: Mapping[str, Box], edges: Sequence[tuple[str, str]]
 ) -> tuple[list[list[str]], list[tuple[str, str]], dict[str, Box]]:
     """Layers by longest path, inputs just above their first reader; a line across several layers gets a bend in each."""
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(boxes)
-    graph.add_edges_from(edges)
-    depth = {n: layer for layer, names in enumerate(nx.topological_generations(graph)) for n in names}
+    read = {n: [a for a, b in edges if b == n] for n in boxes}
+    depth: dict[str, int] = {}
+    for n in TopologicalSorter(read).static_order():
+        depth[n] = 1 + max((depth[a] for a in read[n]), default=-1)
     for n in boxes:
-        if graph.in_degree(n) == 0 and graph.out_degree(n) > 0:
-            depth[n] = min(depth[reader] for reader in graph.successors(n)) - 1
+        readers = [depth[b] for a, b in edges if a == n]
+        if not read[n] and readers:
+            depth[n] = min(readers) - 1
     rows: list[list[str]] = [[] for _ in range(max(depth.values()) + 1)]
     for n in boxes:
         rows[depth[n]].append(n)

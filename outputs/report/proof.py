@@ -80,7 +80,8 @@ def _step(step: Step, shown: Mapping[Any, Any], place: tuple[str, str], said: _S
     elif isinstance(step.before, Schedule) and isinstance(step.after, Schedule):
         before = {(k.einsums, k.loops) for k in step.before.kernels}
         rows = [nest_latex(k) for k in step.after.kernels if (k.einsums, k.loops) not in before]
-    condition = "" if step.condition == sp.true else latex(put(step.condition, shown))
+    holds = step.condition  # worked out each time it is asked for
+    condition = "" if holds == sp.true else latex(put(holds, shown))
 
     def whole() -> list[Markup]:
         parts: list[Markup] = []
