@@ -66,6 +66,8 @@ def as_latex(subject: Subject) -> str:
             else:
                 made = [nest_latex(k) for k in step.after.kernels if k not in step.before.kernels]  # type: ignore[union-attr]
             rows += [rf"\text{{{escaped(str(step.rule))}}}:\; {row}" for row in made]
+    if not rows and isinstance(subject, Derivation):
+        rows = new_equations(Graph((), ()), subject.start)  # no step changed what is written
     return rf"$\displaystyle \begin{{array}}{{l}} {_NEWLINE.join(rows)} \end{{array}}$"
 
 

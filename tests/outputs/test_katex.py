@@ -100,7 +100,8 @@ def test_the_subset_refuses_what_katex_refuses(formula: str) -> None:
 
 
 @pytest.mark.parametrize(("says", "formula"), [
-    ("only ASCII", "N \N{LESS-THAN OR EQUAL TO} d"), ("no blank line", "N\n\n+ d"), ("no tag", r"N \tag{1}"), ("no bare sign in words", r"\text{a_b}"),
+    ("only ASCII", "N \N{LESS-THAN OR EQUAL TO} d"), ("no blank line", "N\n\n+ d"), ("no tag", r"N \tag{1}"),
+    ("no bare sign in words", r"\text{a_b}"),
     ("one & in a row of cases", r"\begin{cases} a & b & c \\ d & e \end{cases}"),
 ])  # fmt: skip
 def test_each_lint_notices_its_mistake(says: str, formula: str) -> None:
