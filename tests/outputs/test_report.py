@@ -183,6 +183,20 @@ def test_each_check_notices_its_fault(check: Callable[[str], None], whole: str, 
         check(text.replace(whole, broken, 1))
 
 
+@pytest.mark.parametrize("name", ["mha-backward", "cascade"])
+def test_a_page_with_every_schedule_is_small_too(name: str) -> None:
+    """The largest of the catalogue: what schedules share is said once, and nothing is left out."""
+    schedules = tuple(schedule for variant, schedule in PAIRS if variant == name and schedule != "row-resident")
+    made = Explanation(read_request(variant(name), ()), schedules, load("h100-sxm"))
+    text = report(made, "")
+    check_size(text)
+    check_markup(text)
+    for account in made.accounts:
+        assert f"<summary>{account.name}, {len(account.derivation.steps)} steps</summary>" in text
+    names = set(re.findall(r"\bY_\d+\b", " ".join(Tree(text).texts.get("td", []) + Tree(text).texts.get("li", []))))
+    assert names <= {f"Y_{n}" for n in range(1, len(re.findall("rowgroup", text)) + 1)}
+
+
 @pytest.mark.parametrize("name", variant_names())
 def test_every_variant_has_a_page(name: str) -> None:
     """With nothing given: every formula is drawn as MathML, and every number begins somewhere."""
