@@ -216,6 +216,7 @@ def amounts_of(json_: Any) -> dict[str, tuple[float, float]]:
             named |= {f"{count}.{t}": both["read"] + both["write"] for t, both in c["tensors"].items()}
         named |= {
             "flop": s["flops"]["executed"]["value"],
+            "converted": s["flops"]["convert"]["value"],
             "peak": s["memory_peak"]["value"],
             "footprint": s["footprint"]["value"],
         }
