@@ -56,6 +56,10 @@ MEANINGS: dict[str, Meaning] = {
     "n_t": Meaning("topk", "keys that are selected for each query"),
     "h_i": Meaning("hi", "heads of the indexer that scores all keys"),
     "d_i": Meaning("di", "channels of a head of the indexer"),
+    "l_c": Meaning("lc", "tokens of a block that is compressed into one key"),
+    "d_s": Meaning("stride", "tokens from one compressed block to the next"),
+    "l_s": Meaning("ls", "tokens of a block that is selected whole"),
+    "n_b": Meaning("nb", "blocks that are selected for each query"),
     "s": Meaning("s", "share of the tiles that is kept"),
     "R": Meaning("devices", "devices that share the work"),
     "L": Meaning("layers", "layers of the stack"),
@@ -121,6 +125,7 @@ C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
 b_h, I_m = symbol("b_h"), symbol("I_m")
 h_i, d_i, b_i = symbol("h_i"), symbol("d_i"), symbol("b_i")
+l_c, d_s, l_s, n_b = symbol("l_c"), symbol("d_s"), symbol("l_s"), symbol("n_b")
 W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
 L, L_w, C_kv = symbol("L"), symbol("L_w"), symbol("C_kv")

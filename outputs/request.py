@@ -290,8 +290,12 @@ def capacity(where: str, text: str) -> int:
 
 def _check_divisors(request: Request) -> None:
     for divisor, dividend in request.variant.divides:
-        small, large = request.numbers.get(divisor.name), request.numbers.get(dividend.name, 1)
-        if small is not None and dividend.name not in request.open and large % small:
+        small, large = request.numbers.get(divisor.name), request.numbers.get(dividend.name)
+        if large is None and dividend in request.variant.defaults:
+            large = 1
+        if small is None or large is None or dividend.name in request.open:
+            continue
+        if large % small:
             of = "N" if request.tied and dividend.name in ("N_q", "N_k") else MEANINGS[dividend.name].key
             what = MEANINGS[divisor.name].says.split(" (")[0]
             why = f"every {what[:-1]} serves a whole group of query heads"

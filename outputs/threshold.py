@@ -83,7 +83,9 @@ def _formula(account: Account, *, tied: bool) -> sp.Expr:
         _, shared = account.sharing
         return sp.floor(C_L2 / (shared.live * (shared.slice_bytes / N_k)))
     lives = dict.fromkeys(live.xreplace({N_q: N_k}) if tied else live for live in account.handed_on.values())
-    formulas = list(dict.fromkeys(_solved(live) for live in lives))
+    formulas = list(
+        dict.fromkeys(_solved(live) for live in lives if live.has(N_k))
+    )  # the rest is the same at any length
     return formulas[0] if len(formulas) == 1 else sp.Min(*formulas, evaluate=False)
 
 

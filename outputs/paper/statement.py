@@ -35,7 +35,9 @@ def amounts(explanation: Explanation, account: Account) -> dict[str, sp.Expr]:
 def _at_memory(explanation: Explanation, account: Account) -> dict[str, sp.Expr]:
     """The HBM bytes; as a sum over tensors when each of several has cases of its own."""
     total = account.dram.total.amount
-    if len(cases(put(total, explanation.shown))) <= MOST_CASES:
+    conditions = {c for choice in total.atoms(sp.Piecewise) for _, c in choice.args}
+    few = len(conditions) <= 2 * MOST_CASES  # each tells one more case apart at least; all of many take minutes
+    if few and len(cases(put(total, explanation.shown))) <= MOST_CASES:
         return {r"D_{\mathrm{HBM}}": total}
     parts = {
         sp.Symbol(f"H_{name.replace('_', '')}"): move.read + move.write
