@@ -214,7 +214,7 @@ class Account:
         if self.live_bytes is None:
             return None
         try:
-            return holds(self.live_bytes <= symbol("C_L2"), self.values)
+            return holds(sp.Le(self.live_bytes, symbol("C_L2"), evaluate=False), self.values)
         except UnboundError:
             return None
 

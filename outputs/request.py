@@ -16,6 +16,7 @@ from derive.dtype import DType, dtype
 from derive.errors import BadValueError, nearest, repeated
 from derive.masks import LIST_KEYS, MASK_KEYS, Pattern
 from derive.symbols import FRACTIONS, MAY_BE_ZERO, MEANINGS
+from outputs.block_words import block_rows, check_blocks
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -125,6 +126,7 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
     mask, tied = "full", False
     mask_keys: set[str] = set()
     listed: tuple[int, ...] = ()
+    kept: tuple[tuple[int, ...], ...] = ()
     has = {s.name for s in variant.symbols}
     for word in words:
         key, equals, text = word.partition("=")
@@ -142,6 +144,9 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
             types[key] = dtype(text)
         elif key == "mask":
             mask = text
+        elif key == "blocks":
+            mask_keys.add(key)
+            kept = block_rows(text)
         elif key in LIST_KEYS:
             mask_keys.add(key)
             listed = tuple(int(_number(key, "N_k", part, types)) for part in _parts(key, text))
@@ -159,7 +164,7 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
         )
         raise BadValueError(f"{variant.name} has no {min(mask_keys)}: {why}; leave it out")
     mask = variant.own_mask or mask
-    pattern = Pattern(mask, frozenset(mask_keys), listed)
+    pattern = Pattern(mask, frozenset(mask_keys), listed, kept)
     if pattern.length is not None:
         _check_packed(variant, pattern, numbers)
         tied |= not {"N_q", "N_k"} & set(numbers)
@@ -167,6 +172,8 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
     request = Request(variant, numbers, frozenset(left_open), types, pattern, tied)
     _check_divisors(request)
     _check_limits(request)
+    if pattern.kept:
+        check_blocks(request)
     return request
 
 
