@@ -65,6 +65,7 @@ MEANINGS: dict[str, Meaning] = {
     "R": Meaning("devices", "devices that share the work"),
     "L": Meaning("layers", "layers of the stack"),
     "L_w": Meaning("windowed", "layers of the stack that see a window alone"),
+    "n_page": Meaning("page", "tokens of a page of the cache"),
     "C_kv": Meaning("", "room for the cache of keys and values", "bytes"),
     "F": Meaning("", "matrix FLOP of one device in a second", "FLOP/s"),
     "B_link": Meaning("", "bytes that a device receives over its links in a second", "B/s"),
@@ -131,6 +132,7 @@ W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_
 C_b = symbol("C_b")
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
 L, L_w, C_kv = symbol("L"), symbol("L_w"), symbol("C_kv")
+n_page = symbol("n_page")
 R, F, B_link = symbol("R"), symbol("F"), symbol("B_link")
 n_s, b_part = symbol("n_s"), symbol("b_part")
 ROW = dummy("q")

@@ -45,7 +45,7 @@ _GROUPS = {
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
-COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
+COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache", "n_page": "derive cache"}
 """Symbols that only one command takes."""
 _OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad")
 """Symbols that schedules and machines bring, whatever the variant."""
