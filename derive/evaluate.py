@@ -135,12 +135,18 @@ def _in_parts(tensor: Tensor, array: Array, values: Values) -> Array:
 
 
 def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:
-    """A standard normal array for each tensor that neither the graph nor what ran before it makes; positions are distinct."""
+    """A standard normal array for each tensor that neither the graph nor what ran before it makes.
+
+    Positions are distinct for each query; in a table that no query has its own of, one may stand for several.
+    """
     extents = sizes(graph, values)
     drawn = {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.sources}
     for e in graph.einsums:
         if e.map is Map.GATHER and (positions := e.inputs[1].name) in drawn and e.selected is not None:
-            drawn[positions] = random_positions(extents[e.selected.name], drawn[positions].shape, rng)
+            distinct = "q" in axes_of(e.inputs[1])
+            drawn[positions] = random_positions(
+                extents[e.selected.name], drawn[positions].shape, rng, distinct=distinct
+            )
     return drawn
 
 

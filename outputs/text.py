@@ -22,6 +22,7 @@ from outputs.parts import Parts
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
+from outputs.sparsity import lines as sparse_at
 from outputs.splits import how_many
 from outputs.trade import where_they_cross
 
@@ -105,6 +106,7 @@ def _question(answer: Explanation) -> Section:
     ]
     if numbers or rest:
         lines.append("  ".join(filter(None, (numbers, *rest))))
+    lines += sparse_at(answer.accounts)
     if answer.machine is not None:
         lines.append(f"on {answer.machine.id}: {answer.machine.name}")
     return Section("", lines)

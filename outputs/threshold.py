@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from derive.block_list import BlockList
 from derive.choice import at_most, cases
 from derive.errors import UnboundError
 from derive.exact import Number, value
@@ -38,12 +39,14 @@ class Threshold:
 
 
 def threshold(account: Account, *, tied: bool) -> Threshold | None:
-    """The threshold of *account*; ``None`` when it reads nothing twice, or when all lengths fit.
+    """The threshold of *account*; ``None`` when it reads nothing twice, when all lengths fit, or when there is only one.
 
     Args:
         account: a schedule at given numbers.
         tied: whether N_q grows with N_k, as in self-attention.
     """
+    if isinstance(account.mask_of, BlockList):
+        return None  # the list is for one length
     if account.live_bytes is None or (account.sharing is not None and not account.rereads):
         return None
     if not account.live_bytes.has(N_k) and not (tied and account.live_bytes.has(N_q)):

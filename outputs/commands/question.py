@@ -19,7 +19,8 @@ KEY=VALUE sets a symbol; one left out stays symbolic:
   splits                                       parts of the keys (split-kv); on a machine, the fastest modelled
   dtype, kv, scores, probs, stats, acc         element types: bf16, fp8, fp32 ...; partials= of split-kv (fp32)
   mask=full | causal | window W= | window left= right= | chunk C= | prefix prefix= | sinks sinks= W= |
-       global-local globals= left= right= | dilated W= dilation= | block-sparse s=0.1; -tl behind a name is top-left
+       global-local globals= left= right= | dilated W= dilation= | block-sparse s=0.1 |
+       blocks block=128 blocks=0/0,1/0,2-3 (or blocks=@FILE); -tl behind a name is top-left
   mask=docs | docs-full, docs=512,512,1024     packed documents, causal or whole inside
   KEY=?                                        leave a default open, e.g. h=?
 """
