@@ -190,7 +190,10 @@ def _place(factor: Any) -> tuple[int, int, str]:
 @lru_cache(maxsize=4096)
 def _word(e: Any) -> str:
     """What *e* is sorted by: SymPy's text, but of a sum the house's; SymPy first asks a sum for its value, for seconds."""
-    return _print(e)[0] if e.has(sp.Sum) else str(e)
+    try:
+        return _print(e)[0] if e.has(sp.Sum) else str(e)
+    except TypeError:  # a sum of an equation's entries, which the house's text does not spell
+        return str(e)
 
 
 def _multiply(e: Any) -> str:
