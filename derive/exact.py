@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor as floor_of
-from math import gcd, lcm
+from math import gcd, lcm, prod
 from typing import Any
 
 import sympy as sp
@@ -19,6 +19,7 @@ import sympy as sp
 from derive.errors import DomainError, UnboundError
 from derive.pieces import NoFastSumError, Piece, added, combined, floored, stepped, winner
 from derive.steps import Steps
+from derive.substitution import free
 
 Number = int | Fraction
 Values = Mapping[str, Number]
@@ -171,7 +172,7 @@ def _by_residue(summand: Any, index: Any, values: Values, first: int, last: int)
         raise NoFastSumError("a sum of sums")
     period = 1
     for rounded in summand.atoms(sp.floor, sp.ceiling):
-        if index in rounded.free_symbols:
+        if index in free(rounded):
             argument = _pieces(rounded.args[0], _Variable(index), values, first, last)
             period = lcm(period, *(p.slope.denominator for p in argument))
             period = lcm(period, *(m * c.denominator for p in argument for c, _, _, m in p.floors))
@@ -196,17 +197,17 @@ class _Variable:
 def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) -> list[Piece]:
     """*e* as pieces in t that cover ``first..last`` in order."""
     index = variable.index
-    if index not in e.free_symbols:
+    if index not in free(e):
         return [Piece(first, last, Fraction(0), Fraction(_evaluate(e, values)))]
     if e == index:
         return [Piece(first, last, Fraction(variable.step), Fraction(variable.offset))]
     if e.is_Add:
         return combined([_pieces(a, variable, values, first, last) for a in e.args], lambda parts: [added(parts)])
     if e.is_Mul:
-        moving = [a for a in e.args if index in a.free_symbols]
+        moving = [a for a in e.args if index in free(a)]
         if len(moving) != 1:
             raise NoFastSumError(f"{e} multiplies two terms that both change with {index}")
-        factor = Fraction(_evaluate(e / moving[0], values))
+        factor = Fraction(prod(_evaluate(a, values) for a in e.args if a is not moving[0]))
         return [p.scaled(factor) for p in _pieces(moving[0], variable, values, first, last)]
     if e.func is sp.floor:
         return [floored(p) for p in _pieces(e.args[0], variable, values, first, last)]

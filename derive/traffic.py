@@ -47,7 +47,12 @@ def kernel_traffic(schedule: Schedule, kernel: Kernel) -> Moves:
 
 
 def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> Moves:
-    """Elements read and written by each tensor in one kernel, when *met* says which tiles its mask leaves."""
+    """Elements read and written by each tensor in one kernel, when *met* says which tiles its mask leaves.
+
+    Raises:
+        DomainError: a loop that a sum does not run over stands outside one that it does: its trips would sum it again.
+    """
+    _check_sums(schedule, kernel)
     moves: dict[str, Move] = {}
     states = {state.name: _carried(kernel, state, steps) for state, steps in schedule.states_of(kernel)}
     rows = schedule.gathers_of(kernel)
@@ -64,6 +69,21 @@ def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> M
         if move.read != 0 or move.write != 0:
             moves[tensor.name] = move
     return Moves(moves, Unit.ELEMENT)
+
+
+def _check_sums(schedule: Schedule, kernel: Kernel) -> None:
+    """Every sum or maximum that builds up does so once."""
+    for e in schedule.nodes(kernel):
+        own = [n for n, loop in enumerate(kernel.loops) if any(i in e.space for i in loop.indices)]
+        builds_up = any(_reduces(schedule, e.output, loop) for loop in kernel.sequential)
+        outside = (
+            x for x in kernel.loops[: max(own, default=0)] if not x.grid and not any(i in e.space for i in x.indices)
+        )
+        if builds_up and (again := next(outside, None)) is not None:
+            raise DomainError(
+                f"kernel {kernel.name}: {e.output} would be summed again at each trip of ({again}), which is not counted; "
+                f"move that loop inside, or make {e.output.name} in a kernel of its own"
+            )
 
 
 def compulsory(graph: Graph) -> Moves:
@@ -121,7 +141,7 @@ def is_accumulator(schedule: Schedule, kernel: Kernel, tensor: Tensor) -> bool:
 
 def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | None, *, leaves: bool) -> Move:
     """What *kernel* moves of a tensor it defines: a finished result once, a partial sum at every visit."""
-    once = first_touch(kernel, tensor, met)
+    once = first_touch(kernel, tensor, met) * _copies(kernel, tensor, met)
     kept = kernel.in_memory and not finished_in_place(schedule, kernel, tensor)
 
     def is_partial(prefix: tuple[Loop, ...]) -> bool:
@@ -139,6 +159,12 @@ def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | 
         return _visits(prefix, tensor, met) + never_visited - last_visits
 
     return Move(_by_case(kernel, tensor, read), _by_case(kernel, tensor, write))
+
+
+def _copies(kernel: Kernel, tensor: Tensor, met: Coverage | None) -> sp.Expr:
+    """How many CTAs make one tile of *tensor*, each for itself: a result that does not depend on their loop."""
+    coupled = (met.rows, met.keys) if met is not None else ()
+    return sp.Mul(*(x.trips for x in kernel.grid if x not in coupled and not x.carried_by(tensor)))
 
 
 def _carried(kernel: Kernel, state: Tensor, steps: Loop) -> sp.Expr:
