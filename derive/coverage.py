@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 import sympy as sp
 
 from derive.density import Density
+from derive.einsum import Index
 from derive.errors import DomainError
 from derive.extremes import down, least, most, up
 from derive.mask import Interval, Mask, Span, united
@@ -20,6 +21,8 @@ from derive.schedule import Loop
 from derive.symbols import dummy
 
 I = dummy("i")  # noqa: E741  (the row tile's number, as in the papers)
+PART = dummy("p")
+"""The number of a part of the keys."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class Coverage:
     mask: Mask
     rows: Loop
     keys: Loop
+
+    @property
+    def parts(self) -> Loop | None:
+        """The loop over parts of the keys, where they are cut."""
+        return None
 
     @property
     def _heads(self) -> sp.Expr:
@@ -143,14 +151,21 @@ class Coverage:
         """Query rows in row tiles that meet any key tile; those that see no key mostly stand first."""
         if self.mask.blind_rows_stand_first:
             blind = self.mask.rows_blind_above * self._heads
-            return self.rows.extent - self.rows.tile * down(blind / self.rows.tile)
+            seen = self.rows.extent - self.rows.tile * down(blind / self.rows.tile)
+            return most(seen - self.rows.extent * self._none(blind), sp.Integer(0))
         return self._rows_weighted(lambda i: least(self.tiles_of(i), sp.Integer(1)))
+
+    def _none(self, blind: sp.Expr) -> sp.Expr:
+        """1 where all rows are blind, the last and perhaps ragged tile included; 0 where that plainly never happens."""
+        return sp.Integer(0) if self.mask.some_row_sees_a_key else most(blind - self.rows.extent + 1, sp.Integer(0))
 
     @cached_property
     def row_tiles(self) -> sp.Expr:
         """Row tiles that meet any key tile."""
         if self.mask.blind_rows_stand_first:
-            return self.rows.trips - down(self.mask.rows_blind_above * self._heads / self.rows.tile)
+            blind = self.mask.rows_blind_above * self._heads
+            seen = self.rows.trips - down(blind / self.rows.tile)
+            return most(seen - self.rows.trips * self._none(blind), sp.Integer(0))
         return self._over_rows(least(self.tiles_of(I), sp.Integer(1)))
 
     @cached_property
@@ -171,6 +186,76 @@ class Coverage:
         """``sum_i rows(i) weight(i)``: the last row tile may be ragged."""
         missing = self.rows.tile * self.rows.trips - self.rows.extent
         return self.rows.tile * self._over_rows(weight(I)) - missing * weight(self.rows.trips - 1)  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class PartedCoverage(Coverage):
+    """Tiles left where the keys are cut into parts: the sum over the parts of what the mask keeps of each.
+
+    Attributes:
+        over: the loop over the parts, one a trip.
+    """
+
+    over: Loop = Loop((), sp.Integer(1))  # noqa: RUF009  (frozen)
+
+    @property
+    def parts(self) -> Loop | None:
+        """The loop over parts of the keys."""
+        return self.over
+
+    @cached_property
+    def _part(self) -> Coverage:
+        """The tiles left in part ``PART``."""
+        return Coverage(self.mask.inside(PART), self.rows, self.keys)
+
+    def _sum(self, of_a_part: sp.Expr) -> sp.Expr:
+        return sp.Sum(of_a_part, (PART, 0, self.over.trips - 1))
+
+    @cached_property
+    def tiles(self) -> sp.Expr:
+        """Tile pairs met in all parts."""
+        return self._sum(self._part.tiles)
+
+    @cached_property
+    def key_rows(self) -> sp.Expr:
+        """Key rows met in all parts."""
+        return self._sum(self._part.key_rows)
+
+    @cached_property
+    def pairs(self) -> sp.Expr:
+        """Pairs in the tile pairs met in all parts."""
+        return self._sum(self._part.pairs)
+
+    @cached_property
+    def query_rows_met(self) -> sp.Expr:
+        """Query rows, once for every key tile of every part that they meet."""
+        return self._sum(self._part.query_rows_met)
+
+    @cached_property
+    def query_rows(self) -> sp.Expr:
+        """Query rows brought in by all parts, the loop over keys standing just outside."""
+        return self._sum(self._part.query_rows)
+
+    @cached_property
+    def query_rows_once(self) -> sp.Expr:
+        """Query rows in row tiles that meet a key tile of a part, once for each such part."""
+        return self._sum(self._part.query_rows_once)
+
+    @cached_property
+    def query_rows_of_any_part(self) -> sp.Expr:
+        """Query rows in row tiles that meet a key tile of some part, each once."""
+        key = Loop((Index(self.mask.column, self.mask.columns),), sp.Integer(1))
+        return Coverage(self.mask.cut("", sp.Integer(1)), self.rows, key).query_rows_once
+
+    @cached_property
+    def row_tiles(self) -> sp.Expr:
+        """Row tiles that meet a key tile of a part, once for each such part."""
+        return self._sum(self._part.row_tiles)
+
+    @cached_property
+    def key_rows_once(self) -> sp.Expr:
+        """Key rows of all parts that some row tile meets."""
+        return self._sum(self._part.key_rows_once)
 
 
 @dataclass(frozen=True)
@@ -254,4 +339,12 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
             f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask whose "
             f"keys stand together; got {', '.join(map(str, loops))}"
         )
-    return Coverage(mask, rows, keys)
+    if not mask.part:
+        return Coverage(mask, rows, keys)
+    parts = next((x for x in loops if mask.part in {i.name for i in x.indices}), None)
+    if parts is None or parts.tile != 1 or not parts.grid:
+        raise DomainError(
+            f"tiles skipped under {mask.name} in parts of the keys are counted with the parts on the grid, one a CTA; got "
+            f"{', '.join(map(str, loops))}"
+        )
+    return PartedCoverage(mask, rows, keys, parts)

@@ -28,7 +28,7 @@ import numpy as np
 
 from derive.einsum import Einsum, Index, Reduce, Tensor
 from derive.errors import IllFormedError
-from derive.evaluate import Values, arguments, axes_of, kept_pairs, sizes, stepped, whole
+from derive.evaluate import Values, arguments, axes_of, kept_block, sizes, stepped, whole
 from derive.graph import Recurrence
 from derive.mask import Mask
 from derive.operators import Array, Block, compute, generated
@@ -167,14 +167,14 @@ class _Launch:
 
     def _kept(self, mask: Mask) -> Block:
         """The pairs that a mask keeps, along the axes of this kernel."""
-        pairs = kept_pairs(mask, self.values)
-        for n, name in enumerate((mask.row, mask.column)):
+        pairs = kept_block(mask, self.values).values
+        for n, name in enumerate(mask.axes):
             loop = self.kernel.loop_of(name)
             names = [i.name for i in loop.indices] if loop else [name]
             faster = prod(self.extents[x] for x in names[names.index(name) + 1 :])
             rows = np.arange(prod(self.extents[x] for x in names)) // faster % self.extents[name]
             pairs = pairs.take(rows, axis=n)
-        return Block((self.axis.get(mask.row, mask.row), self.axis.get(mask.column, mask.column)), pairs)
+        return Block(tuple(self.axis.get(name, name) for name in mask.axes), pairs)
 
 
 def _axis(loop: Loop) -> str:

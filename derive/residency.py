@@ -96,13 +96,13 @@ def _shared_reads(shared: Sharing, kernel: Kernel, tensor: Tensor, met: Coverage
     """Elements of a shared tensor read from HBM: once, once a wave, or as often as the SMs ask.
 
     CTAs that start at different keys share nothing as they stream: under a mask those of a wave that sweeps backwards, and
-    all of them where the mask has a first key of its own.
+    all of them where the mask has a first key of its own, or leaves less of one part of the keys than of another.
     """
     a_slice = first_touch(kernel, tensor, met) / shared.slices
     once = a_slice * shared.slices * shared.copies
     if shared.caches != 1:
         once = least(once, unshared)  # copies are counted from above, the SMs' own reads are not exceeded
-    if met is not None and (shared.sawtooth or not met.mask.starts_at_key_0):
+    if met is not None and (shared.sawtooth or met.parts is not None or not met.mask.starts_at_key_0):
         return cases((once, shared.fits), (unshared, sp.true))
     streamed = a_slice * shared.copies * shared.streamed
     if met is not None:

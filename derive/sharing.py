@@ -230,6 +230,8 @@ def _sharing(schedule: Schedule, kernel: Kernel, shared: list[Tensor]) -> Sharin
     assert kernel.residency is not None
     rounds, slices, sharers = split_grid(kernel, shared[0])
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+    if met is not None and met.parts is not None:
+        met = None  # parts are left unequally: the largest may be whole
     total = sp.Add(*(first_touch(kernel, t, met) * t.width for t in shared))
     step = sp.Add(*(_step_elements(kernel, t) * t.width for t in shared))
     return Sharing(
