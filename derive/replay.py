@@ -10,6 +10,7 @@ What moves for a tile of a partial sum that a CTA visits n times (a visit lasts 
     kept on chip between visits        reads n - 1    writes n if it is an output, else n - 1 (nobody reads the last)
     in memory, and it leaves the SM    reads n        writes n, or n - 1 where an output is finished in its place
     output, never visited              reads 0        writes 1
+    added to by several CTAs           reads n        writes n, for each CTA; memory is zero at first
 
 A partial sum in memory leaves the SM when, inside a sequential loop that it is summed over, a sequential loop that carries
 it has more than one trip.
@@ -156,6 +157,8 @@ class Nest:
     def _partial_sum(self, einsum: Einsum, is_output: bool) -> _PartialSum:
         tensor = einsum.output
         operand = self._operand(tensor)
+        if added_across_ctas(self.kernel, einsum):
+            return _PartialSum(operand, reads_first=True, writes_last=True, is_output=False)
         summed = [n for n, t in enumerate(self.loops) if n >= self._grid and set(t.loop.indices) & set(einsum.reduced)]
         leaves = any(n > summed[0] and self.loops[n].trips > 1 for n in operand.carriers)
         in_memory = self.kernel.in_memory and leaves
@@ -255,7 +258,13 @@ class Nest:
 
 def is_partial_sum(kernel: Kernel, einsum: Einsum) -> bool:
     """Whether an Einsum of *kernel* reduces an index that a sequential loop runs over: its result builds up."""
-    return any(i in einsum.reduced for loop in kernel.sequential for i in loop.indices)
+    sequential = any(i in einsum.reduced for loop in kernel.sequential for i in loop.indices)
+    return sequential or added_across_ctas(kernel, einsum)
+
+
+def added_across_ctas(kernel: Kernel, einsum: Einsum) -> bool:
+    """Whether CTAs add their shares of an Einsum's result to memory."""
+    return kernel.atomic and any(i in einsum.reduced for loop in kernel.grid for i in loop.indices)
 
 
 def finished_in_place(schedule: Schedule, kernel: Kernel) -> dict[str, str]:

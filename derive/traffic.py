@@ -25,7 +25,6 @@ from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, PartedCoverage, coverage
 from derive.einsum import Map, Tensor
-from derive.errors import DomainError
 from derive.extremes import least
 from derive.graph import Graph
 from derive.schedule import Kernel, Loop, Schedule
@@ -126,6 +125,10 @@ def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | 
     once = first_touch(kernel, tensor, met)
     kept = kernel.in_memory and not finished_in_place(schedule, kernel, tensor)
 
+    if tensor in schedule.added_up_of(kernel):  # zero at first, and nothing is written where no share is added
+        shares = _by_case(kernel, tensor, lambda prefix: _visits(prefix, tensor, met))
+        return Move(shares, shares)
+
     def is_partial(prefix: tuple[Loop, ...]) -> bool:
         return any(_reduces(schedule, tensor, loop) for loop in prefix if not loop.grid)
 
@@ -219,12 +222,17 @@ def _elements(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None, *,
     if rows_vary and keys_vary:
         return size * repeats * met.tiles
     if keys_vary:
-        raise DomainError(f"{tensor} is read once a key tile that some query meets, which is not counted")
+        return size * repeats * met.key_tiles_once
     return size * repeats * met.row_tiles if rows_vary else tensor.size * repeats
 
 
 def _query_rows(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage) -> sp.Expr:
-    """Query rows brought in while the keys vary: the last tile stays for the next keys unless other heads come between."""
+    """Query rows brought in while the keys vary: the last tile stays for the next keys unless other heads come between.
+
+    Nothing stays where each key tile has a CTA of its own.
+    """
+    if met.keys.grid:
+        return met.query_rows_met
     inside = prefix[prefix.index(met.keys) + 1 :]
     between = sp.Mul(*(loop.trips for loop in inside if loop != met.rows and loop.carried_by(tensor)))
     return cases((met.query_rows, sp.Eq(between, 1)), (met.query_rows_met, sp.true))

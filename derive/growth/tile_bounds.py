@@ -116,6 +116,11 @@ class TileBounds:
         """Key rows that meet any query, exactly."""
         return self.exact.key_rows_once
 
+    @property
+    def key_tiles_once(self) -> sp.Expr:
+        """Key tiles that meet any query."""
+        return self.keys.trips * self._number_of_parts if self.up else self.exact.key_rows_once / self.keys.tile
+
 
 def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Condition]:
     """That sizes of *mask*, such as a window, are at most the keys there are: beyond that they change nothing."""

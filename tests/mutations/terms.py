@@ -16,7 +16,7 @@ TILES = ("tests/derive/test_staging.py", "tests/outputs/test_tiles.py", "tests/p
 ALGEBRA = ("tests/rules",)
 GROWN = "tests/derive/growth/test_"
 
-T, COVERAGE, SHARING = "derive/traffic.py", "derive/coverage.py", "derive/sharing.py"
+T, COVERAGE, SHARING = "derive/traffic.py", "derive/covered.py", "derive/sharing.py"
 RESIDENT, FLOP, EXECUTES, CONSTANT = (
     "derive/residency.py",
     "derive/flops.py",
