@@ -197,6 +197,7 @@ def _answer(
             raise
         answer = Explanation(request, legal, found, options)
         _ = answer.accounts
+    answer.refuse_unused()
     return answer
 
 

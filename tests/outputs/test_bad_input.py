@@ -13,6 +13,8 @@ LONG = "A" * 100_000
 MANY_DIGITS = "9" * 401
 
 UNKNOWN = {
+    ("explain", "mha", "splits=4"): r"splits=4 \(.*\) is used by none of naive, flash2; leave it out",
+    ("explain", "mha", "Bd=16"): r"Bd=16 \(.*\) is used by none of naive, flash2; leave it out",
     ("explain", "mhaa"): "no variant 'mhaa'; did you mean mha",
     ("explain", "GQA-repeat"): "no variant 'GQA-repeat'; did you mean gqa-repeated",
     ("explain", "zzzz"): "no variant 'zzzz'; `derive variants` lists the",
