@@ -89,3 +89,9 @@ def test_a_forward_pass_has_no_sum_that_ctas_could_add_to() -> None:
     with pytest.raises(PreconditionError, match="schedules a backward pass and this is a forward one"):
         ask("mha N=8192", ATOMIC)
     assert plan(ATOMIC).after == "flash2"
+
+
+def test_key_tiles_that_start_at_different_queries_share_nothing_as_they_stream() -> None:
+    """Under a causal mask CTAs are not in step: once the slices do not fit, every read counts."""
+    numbers = {"N_q": 5, "N_k": 9, "d": 2, "d_v": 3, "h_k": 2, "h": 2, "B": 2, "B_r": 2, "B_c": 6}
+    assert cache_agrees(derivation("mqa-backward", ATOMIC, "causal").schedule, numbers, running=8, capacity=192)

@@ -221,3 +221,10 @@ def test_one_query_a_head_uses_few_tiles_of_the_matrix_pipe() -> None:
     ratio = Fraction(*(a.exact(next(iter(a.executed.values()))) for a in (alone, packed)))
     assert ratio == 4
     assert traffic(packed.derivation.schedule).by_tensor["K"].read != 0
+
+
+def test_a_lone_ragged_tile_that_sees_nothing_of_a_part_is_not_read() -> None:
+    """One query of two heads in a tile of four rows sees the first of 22 parts alone."""
+    numbers = {"N_q": 1, "N_k": 22, "n_s": 22, "d": 2, "d_v": 3, "h_k": 2, "h": 2, "B": 1, "B_r": 4, "B_c": 7}
+    schedule = cut("mqa", mask="causal-tl")
+    assert counted(schedule, numbers)["Q"] == walked(schedule, numbers)["Q"] == (4, 0)
