@@ -33,6 +33,12 @@ class Density(Mask):
             f"mask={self.name} says how many tiles are kept and not which: it can be counted, and not be run"
         )
 
+    def cut(self, part: str, parts: sp.Expr) -> Mask:  # noqa: ARG002  (no part has a count)
+        """It says how many tiles are kept: which part has them is left open."""
+        raise DomainError(
+            f"mask={self.name} says how many tiles are kept and not which: no part of the keys has a count"
+        )
+
     @property
     def is_one_interval(self) -> bool:
         """Its keys do not stand together."""

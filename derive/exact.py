@@ -26,6 +26,8 @@ Values = Mapping[str, Number]
 
 MAX_DIRECT_TERMS = 20_000
 """Terms that are added one by one when a summand has no fast sum."""
+FEW_TERMS = 8
+"""Fewer terms than this are added one by one even when there is a fast sum, which costs more."""
 
 
 def value(expression: sp.Basic, values: Values) -> Number:
@@ -140,26 +142,35 @@ class Gcd(sp.Function):  # type: ignore[misc]
 
 
 def _sum(expression: Any, values: Values) -> Number:
-    summand, (index, low, high) = expression.args[0], expression.args[1].args
+    summand, *within, (index, low, high) = expression.args
     first, last = _evaluate(low, values), _evaluate(high, values)
     if last < first:
         return 0  # SymPy's own convention would make this minus the terms in between
     first, last = int(first), int(last)
+    if within:  # SymPy writes a sum of sums as one, the innermost first
+        summand = sp.Sum(summand, *within)
+    if last - first < min(FEW_TERMS, MAX_DIRECT_TERMS) or summand.has(sp.Sum):
+        return _one_by_one(summand, index, values, first, last)
     try:
         return sum((piece.total() for piece in _pieces(summand, _Variable(index), values, first, last)), 0)
     except NoFastSumError:
         pass
     try:
         return _by_residue(summand, index, values, first, last)
-    except NoFastSumError as reason:
-        if last - first >= MAX_DIRECT_TERMS:
-            raise DomainError(f"a sum of {last - first + 1} terms has no fast exact value: {reason}") from None
-        scope = dict(values)
-        total: Number = 0
-        for i in range(first, last + 1):
-            scope[index.name] = i
-            total += _evaluate(summand, scope)
-        return total
+    except NoFastSumError:
+        return _one_by_one(summand, index, values, first, last)
+
+
+def _one_by_one(summand: Any, index: Any, values: Values, first: int, last: int) -> Number:
+    """The terms added up."""
+    if last - first >= MAX_DIRECT_TERMS:
+        raise DomainError(f"a sum of {last - first + 1} terms has no fast exact value: {summand}")
+    scope = dict(values)
+    total: Number = 0
+    for i in range(first, last + 1):
+        scope[index.name] = i
+        total += _evaluate(summand, scope)
+    return total
 
 
 def _by_residue(summand: Any, index: Any, values: Values, first: int, last: int) -> Number:
@@ -168,8 +179,6 @@ def _by_residue(summand: Any, index: Any, values: Values, first: int, last: int)
     Raises:
         NoFastSumError: the period is no shorter than the sum, or the summand has other parts than lines and floors.
     """
-    if summand.has(sp.Sum):
-        raise NoFastSumError("a sum of sums")
     period = 1
     for rounded in summand.atoms(sp.floor, sp.ceiling):
         if index in free(rounded):

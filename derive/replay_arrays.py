@@ -20,7 +20,7 @@ import numpy.typing as npt
 from derive.einsum import Einsum, Index, Tensor
 from derive.evaluate import intervals, sizes, whole
 from derive.mask import Mask
-from derive.replay import Values, Walk, finished_in_place, is_partial_sum
+from derive.replay import Values, Walk, added_across_ctas, finished_in_place, is_partial_sum
 from derive.replay_gather import brought_in
 from derive.schedule import Kernel, Loop, Schedule
 
@@ -46,10 +46,10 @@ class _Operand:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """A partial sum: the first loop it is summed over, and what becomes of it."""
+    """A partial sum: the first loop it is summed over, and what becomes of it; ``None`` where CTAs add their shares to it."""
 
     operand: _Operand
-    summed: int
+    summed: int | None
     is_output: bool
     is_finished_in_place: bool
 
@@ -82,6 +82,8 @@ class KernelWalker:
         return _Operand(tensor.name, carriers, tuple(i for i in tensor.indices if i not in cut))
 
     def _sum(self, einsum: Einsum, is_output: bool, is_finished_in_place: bool) -> _Sum:
+        if added_across_ctas(self.kernel, einsum):
+            return _Sum(self._operand(einsum.output), None, is_output=False, is_finished_in_place=False)
         loops = self.kernel.loops
         summed = next(n for n in range(self.grid, len(loops)) if set(loops[n].indices) & set(einsum.reduced))
         return _Sum(self._operand(einsum.output), summed, is_output, is_finished_in_place)
@@ -108,9 +110,10 @@ class _At:
         self.steps = self._coordinates(self.trips)
         self.pair = self._row_and_column(walker.mask)
         if walker.mask is not None and self.pair is not None:
-            row, column = self.pair
-            kept = self._kept_tiles(walker.mask, row, column, values)
-            self.steps = self.steps[:, kept[self.steps[row], self.steps[column]]]
+            kept = self._kept_tiles(walker.mask, *self.pair, values)
+            part = self._part(walker.mask)
+            at = np.zeros(self.steps.shape[1], np.int64) if part is None else self.steps[part]
+            self.steps = self.steps[:, kept[at, self.steps[self.pair[0]], self.steps[self.pair[1]]]]
         self.count = self.steps.shape[1]
         largest = prod(extents.values()) * max(1, prod(self.trips)) * max(1, len(walker.inputs))
         self._exact = np.int64 if largest < _LARGEST else object
@@ -128,17 +131,26 @@ class _At:
         row, column = found.get(mask.row), found.get(mask.column)
         return None if row is None or column is None or row == column else (row, column)
 
+    def _part(self, mask: Mask) -> int | None:
+        """The loop over the parts that the keys are cut into."""
+        if not mask.part:
+            return None
+        return next(n for n, loop in enumerate(self.walker.kernel.loops) if mask.part in {i.name for i in loop.indices})
+
     def _kept_tiles(self, mask: Mask, row: int, column: int, values: Values) -> Array:
-        """Whether some query of a row tile sees some key of a column tile."""
+        """Whether some query of a row tile sees some key of a column tile, in each part that the keys are cut into."""
         ends = intervals(mask, values)
+        part, length = self._part(mask), self.extents[mask.column]
+        parts = 1 if part is None else self.trips[part]
         queries, keys = self._positions(row, mask.row), self._positions(column, mask.column)
-        kept = np.zeros((self.trips[row], self.trips[column]), bool)
+        kept = np.zeros((parts, self.trips[row], self.trips[column]), bool)
         for i, start in enumerate(self.rows[row].starts):
-            seen = np.zeros(self.extents[mask.column], bool)
+            seen = np.zeros(parts * length, bool)
             for query in set(queries[start : start + self.rows[row].tile].tolist()):
                 for first, last in ends[query]:
                     seen[first : max(first, last + 1)] = True
-            kept[i] = np.logical_or.reduceat(seen[keys], self.rows[column].starts)
+            for own in range(parts):
+                kept[own, i] = np.logical_or.reduceat(seen[own * length :][keys], self.rows[column].starts)
         return kept
 
     def _positions(self, n: int, index: str) -> Array:
@@ -200,6 +212,8 @@ class _At:
     def summed(self, partial: _Sum) -> tuple[int, int]:
         """Elements (read, written) of a partial sum."""
         operand, kernel = partial.operand, self.walker.kernel
+        if partial.summed is None:
+            return self.read(operand), self.read(operand)
         leaves = any(n > partial.summed and self.trips[n] > 1 for n in operand.carriers)
         in_memory = kernel.in_memory and leaves
         loops, tiles = self._tiles(operand)

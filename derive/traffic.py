@@ -23,9 +23,8 @@ import sympy as sp
 
 from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
-from derive.coverage import Coverage, coverage
+from derive.coverage import Coverage, PartedCoverage, coverage
 from derive.einsum import Map, Tensor
-from derive.errors import DomainError
 from derive.extremes import least
 from derive.graph import Graph
 from derive.schedule import Kernel, Loop, Schedule
@@ -104,7 +103,7 @@ def _touched_of(graph: Graph, tensor: Tensor) -> sp.Expr:
         return rows
     mask = graph.mask
     if mask is not None and {mask.row, mask.column} <= {i.name for i in tensor.indices}:
-        return mask.pairs * sp.Mul(*(i.extent for i in tensor.indices if i.name not in (mask.row, mask.column)))
+        return mask.pairs * sp.Mul(*(i.extent for i in tensor.indices if i.name not in mask.axes))
     return sp.Mul(*(_touched(graph, i.name, i.extent) for i in tensor.indices))
 
 
@@ -124,8 +123,10 @@ def _rows_named(graph: Graph, tensor: Tensor) -> sp.Expr | None:
 
 def _touched(graph: Graph, index: str, extent: sp.Expr) -> sp.Expr:
     mask = graph.mask
-    if mask is None or index not in (mask.row, mask.column):
+    if mask is None or index not in mask.axes:
         return extent
+    if index == mask.part:  # keys are counted over all parts together
+        return sp.Integer(1)
     return mask.rows_touched if index == mask.row else mask.keys_touched
 
 
@@ -143,6 +144,10 @@ def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | 
     """What *kernel* moves of a tensor it defines: a finished result once, a partial sum at every visit."""
     once = first_touch(kernel, tensor, met) * _copies(kernel, tensor, met)
     kept = kernel.in_memory and not finished_in_place(schedule, kernel, tensor)
+
+    if tensor in schedule.added_up_of(kernel):  # zero at first, and nothing is written where no share is added
+        shares = _by_case(kernel, tensor, lambda prefix: _visits(prefix, tensor, met))
+        return Move(shares, shares)
 
     def is_partial(prefix: tuple[Loop, ...]) -> bool:
         return any(_reduces(schedule, tensor, loop) for loop in prefix if not loop.grid)
@@ -219,30 +224,41 @@ def _visits(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None) -> s
 def _elements(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None, *, once: bool) -> sp.Expr:
     """Elements of one tile of *tensor*, summed over the iterations of *prefix*; *once* counts no tile twice."""
     repeats: sp.Expr = sp.Integer(1)
-    coupled = (met.rows, met.keys) if met is not None else ()
+    parts = met.parts if met is not None else None
+    coupled = (met.rows, met.keys, parts) if met is not None else ()
     for loop in prefix:
         if loop not in coupled and not loop.carried_by(tensor) and not once:
             repeats *= loop.trips
     if met is None:
         return tensor.size * repeats
-    rows_vary, keys_vary = (loop in prefix and not once for loop in coupled)
+    rows_vary, keys_vary = (loop in prefix and not once for loop in (met.rows, met.keys))
+    size = tensor.size
+    if parts is not None and parts.carried_by(tensor):
+        size /= parts.extent
     if met.rows.carried_by(tensor) and met.keys.carried_by(tensor):
-        return tensor.size / (met.rows.extent * met.keys.extent) * repeats * met.pairs
+        return size / (met.rows.extent * met.keys.extent) * repeats * met.pairs
     if met.keys.carried_by(tensor):
         keys = met.key_rows if rows_vary else met.key_rows_once
-        return tensor.size / met.keys.extent * repeats * keys
+        return size / met.keys.extent * repeats * keys
     if met.rows.carried_by(tensor):
         rows = _query_rows(prefix, tensor, met) if keys_vary else met.query_rows_once
-        return tensor.size / met.rows.extent * repeats * rows
+        if once and isinstance(met, PartedCoverage) and size == tensor.size:
+            rows = met.query_rows_of_any_part
+        return size / met.rows.extent * repeats * rows
     if rows_vary and keys_vary:
-        return tensor.size * repeats * met.tiles
+        return size * repeats * met.tiles
     if keys_vary:
-        raise DomainError(f"{tensor} is read once a key tile that some query meets, which is not counted")
-    return tensor.size * repeats * (met.row_tiles if rows_vary else 1)
+        return size * repeats * met.key_tiles_once
+    return size * repeats * met.row_tiles if rows_vary else tensor.size * repeats
 
 
 def _query_rows(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage) -> sp.Expr:
-    """Query rows brought in while the keys vary: the last tile stays for the next keys unless other heads come between."""
+    """Query rows brought in while the keys vary: the last tile stays for the next keys unless other heads come between.
+
+    Nothing stays where each key tile has a CTA of its own.
+    """
+    if met.keys.grid:
+        return met.query_rows_met
     inside = prefix[prefix.index(met.keys) + 1 :]
     between = sp.Mul(*(loop.trips for loop in inside if loop != met.rows and loop.carried_by(tensor)))
     return cases((met.query_rows, sp.Eq(between, 1)), (met.query_rows_met, sp.true))

@@ -15,6 +15,7 @@ import sympy as sp
 
 from derive.exact import Gcd
 from derive.steps import Steps
+from derive.substitution import outermost
 from outputs.notation import RELATIONS, divides
 
 _COMPARED = {"<=": ("atMost", False), "<": ("below", False), ">=": ("atMost", True), ">": ("below", True)}
@@ -62,10 +63,10 @@ def _repeated(forms: Iterable[sp.Basic]) -> list[sp.Basic]:
             if seen[form] > 1:
                 return
         if isinstance(form, sp.Sum):
-            index, low, high = form.args[1].args
+            term, index, low, high = outermost(form)
             visit(low, bound)
             visit(high, bound)
-            visit(form.args[0], bound | {index.name})
+            visit(term, bound | {index.name})
         elif isinstance(form, sp.Piecewise):
             for amount, condition in form.args:
                 visit(amount, bound)
@@ -115,8 +116,8 @@ class _Printer:
             if e.is_Symbol:
                 found = frozenset({e.name})
             elif isinstance(e, sp.Sum):
-                index, low, high = e.args[1].args
-                found = (self.names(e.args[0]) - {index.name}) | self.names(low) | self.names(high)
+                term, index, low, high = outermost(e)
+                found = (self.names(term) - {index.name}) | self.names(low) | self.names(high)
             else:
                 found = frozenset().union(*map(self.names, e.args))
             self._names[e] = found
@@ -170,9 +171,9 @@ class _Printer:
         if e.func in (sp.floor, sp.ceiling):
             return f"{_ROUNDED[e.func]}({', '.join(self.quotient(e.args[0], bound))})"
         if isinstance(e, sp.Sum):
-            index, low, high = e.args[1].args
-            term = self.form(e.args[0], bound | {index.name})
-            return f"sum({self.form(low, bound)}, {self.form(high, bound)}, ${index.name} => {term})"
+            term, index, low, high = outermost(e)
+            shown = self.form(term, bound | {index.name})
+            return f"sum({self.form(low, bound)}, {self.form(high, bound)}, ${index.name} => {shown})"
         if isinstance(e, sp.Piecewise):
             return self._cases(e, bound)
         if isinstance(e, Steps):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sympy as sp
 
 from derive.steps import Steps
-from derive.substitution import free
+from derive.substitution import free, outermost
 from derive.substitution import put as put
 from derive.symbols import M
 from outputs.spelling import rank
@@ -124,8 +124,8 @@ def _print(e: Any) -> tuple[str, int]:
     if e.func in _FUNCTIONS:
         return f"{_FUNCTIONS[e.func]}({', '.join(sorted((text(a) for a in e.args), key=len))})", _ATOM
     if e.func is sp.Sum:
-        index, low, high = e.args[1].args
-        return f"sum({text(e.args[0])}, {index.name}={text(low)}..{text(high)})", _ATOM
+        term, index, low, high = outermost(e)
+        return f"sum({text(term)}, {index.name}={text(low)}..{text(high)})", _ATOM
     if isinstance(e, sp.Piecewise):
         parts = [f"{text(a)} if {text(c)}" for a, c in e.args[:-1]]
         return "(" + " else ".join([*parts, text(e.args[-1][0])]) + ")", _ATOM

@@ -50,6 +50,15 @@ class TileBounds:
         return self.exact.keys
 
     @property
+    def parts(self) -> Loop | None:
+        """The loop over parts of the keys, where they are cut."""
+        return self.exact.parts
+
+    @property
+    def _number_of_parts(self) -> sp.Expr:
+        return sp.Integer(1) if self.parts is None else self.parts.trips
+
+    @property
     def _kept(self) -> sp.Expr:
         """Pairs kept, counting each of the flattened rows."""
         heads = self.rows.extent / self.exact.mask.rows
@@ -60,16 +69,16 @@ class TileBounds:
         """Keys between the first that a row tile's first row sees and the last that its last row sees, at most."""
         mask = self.exact.mask
         if mask.first is None or mask.last is None or not mask.is_one_interval:
-            return self.keys.extent
+            return mask.columns
         wide = sp.expand(mask.last.subs(ROW, ROW + self.rows.tile) - mask.first)
-        return self.keys.extent if wide.has(ROW) else wide
+        return mask.columns if wide.has(ROW) else wide
 
     @property
     def tiles(self) -> sp.Expr:
         """Tile pairs met."""
         if not self.up:
             return self._kept / self.rows.tile / self.keys.tile
-        return self.rows.trips * (self.span / self.keys.tile + 2)
+        return self.rows.trips * (self.span / self.keys.tile + 2 * self._number_of_parts)
 
     @property
     def pairs(self) -> sp.Expr:
@@ -79,7 +88,7 @@ class TileBounds:
     @property
     def row_tiles(self) -> sp.Expr:
         """Row tiles that meet any key tile."""
-        return self.rows.trips if self.up else self.exact.query_rows_once / self.rows.tile
+        return self.rows.trips * self._number_of_parts if self.up else self.exact.query_rows_once / self.rows.tile
 
     @property
     def key_rows(self) -> sp.Expr:
@@ -106,6 +115,11 @@ class TileBounds:
     def key_rows_once(self) -> sp.Expr:
         """Key rows that meet any query, exactly."""
         return self.exact.key_rows_once
+
+    @property
+    def key_tiles_once(self) -> sp.Expr:
+        """Key tiles that meet any query."""
+        return self.keys.trips * self._number_of_parts if self.up else self.exact.key_rows_once / self.keys.tile
 
 
 def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Condition]:

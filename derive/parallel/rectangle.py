@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from derive.clamped import clamped, is_line
 from derive.density import Density
 from derive.extremes import least, most
-from derive.mask import Interval, Mask, clamped, is_line
+from derive.mask import Interval, Mask
 from derive.symbols import COPY, ROW
 
 Range = tuple[sp.Expr, sp.Expr]

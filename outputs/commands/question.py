@@ -119,6 +119,7 @@ def answer(
             raise
         answer = Explanation(request, legal, found, options)
         _ = answer.accounts
+    answer.refuse_unused()
     return answer
 
 

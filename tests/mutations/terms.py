@@ -16,7 +16,7 @@ TILES = ("tests/derive/test_staging.py", "tests/outputs/test_tiles.py", "tests/p
 ALGEBRA = ("tests/rules",)
 GROWN = "tests/derive/growth/test_"
 
-T, COVERAGE, SHARING = "derive/traffic.py", "derive/coverage.py", "derive/sharing.py"
+T, COVERAGE, SHARING = "derive/traffic.py", "derive/covered.py", "derive/sharing.py"
 RESIDENT, FLOP, EXECUTES, CONSTANT = (
     "derive/residency.py",
     "derive/flops.py",
@@ -130,12 +130,12 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (FLOP, "found[Pipe.VECTOR] += trips", "found[Pipe.VECTOR] += 0", "rescaling takes no product", FLOPS),
     (FLOP, "if e.rescale not in maxima:", "if True:", "each sum takes its own exponential", FLOPS),
     # masks
-    ("derive/mask.py", "m * (m + 1) / 2 + top", "m * (m - 1) / 2 + top", "pairs: the triangle", MASK),
-    ("derive/mask.py", "+ top * most(x - top, ZERO)", "", "pairs: rows that see every key", MASK),
-    ("derive/mask.py", "_clamped_prefix(offset + since - 1, top)", "0", "pairs: rows before the first key", MASK),
+    ("derive/clamped.py", "m * (m + 1) / 2 + top", "m * (m - 1) / 2 + top", "pairs: the triangle", MASK),
+    ("derive/clamped.py", "+ top * most(x - top, ZERO)", "", "pairs: rows that see every key", MASK),
+    ("derive/clamped.py", "_prefix(offset + since - 1, top)", "0", "pairs: rows before the first key", MASK),
     ("derive/mask.py", 'offset = columns - rows if align == "bottom-right"', 'offset = 0 * rows if align == "bottom-right"', "alignment", MASK),
     ("derive/mask.py", "self._clamp(interval.last.xreplace({ROW: bottom}) + 1)", "_clamp(self.last.xreplace({ROW: row}), self.columns)", "a query does not see its own key", MASK),
-    ("derive/mask.py", "_clamp(-last.xreplace({ROW: ZERO, COPY: self.intervals[-1].copies - 1}), self.rows)", "0", "blind rows", MASK),
+    ("derive/mask.py", "clamp(-bound.xreplace({ROW: ZERO}), self.rows)", "ZERO", "blind rows", MASK),
     # footprint
     ("derive/footprint.py", "size *= loop.tile\n", "size *= loop.extent\n", "tiles as large as the problem", FOOTPRINT),
     ("derive/footprint.py", "tensor.width if place is Place.SHARED else accumulator", "tensor.width", "registers by stored width", FOOTPRINT),
