@@ -25,6 +25,7 @@ from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, PartedCoverage, coverage
 from derive.einsum import Map, Tensor
+from derive.errors import DomainError
 from derive.extremes import least
 from derive.graph import Graph
 from derive.schedule import Kernel, Loop, Schedule
