@@ -1,27 +1,26 @@
-r"""Which keys a query sees: a union of intervals ``first(q) <= k <= last(q)``; pairs and keys follow from their bounds.
+"""Which keys a query sees: a union of intervals ``first(q) <= k <= last(q)``; pairs and keys follow from their bounds.
 
-Every bound rises or stays put from a query to the next, so clamped bounds add up in closed form. For a line of slope 1
-
-    R(x) = sum_{t <= x} clamp(t, 0, K) = m (m + 1)/2 + K max(0, x - K),    m = clamp(x, 0, K)
-
-and the pairs of a causal mask are R(c + N_q - 1) - R(c - 1), exactly, whichever side is longer.
+Every bound rises or stays put from a query to the next, so clamped bounds add up in closed form, as ``derive.clamped`` does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, reduce
+from itertools import combinations
 
 import sympy as sp
 
-from derive.extremes import down, floor_of, least, most, up
+from derive.clamped import clamp, clamped, is_line, stair_of, stairs, stepped, steps_of
+from derive.extremes import floor_of, least, most, up
 from derive.steps import Steps
 from derive.symbols import COPY, ROW
 
 ZERO, ONE = sp.Integer(0), sp.Integer(1)
 Span = tuple[sp.Expr, sp.Expr]
 """The first key and one past the last; nothing where the second is not above the first."""
+Rows = tuple[sp.Expr, sp.Expr, sp.Expr]
+"""The first query, one past the last, and 1 or 0: whether they are there at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +161,15 @@ class Mask:
                 return clamped(line, held, since, until)
             above = clamped(line, self.columns, since, until) - clamped(line, held, since, until)
             return (until - since) * held + above
-        if (stair := _stair(x)) is not None and past == 0:
+        if (stair := stair_of(x)) is not None and past == 0:
             size, offset = stair
-            return _stairs(until - 1 + offset, size, self.columns) - _stairs(since - 1 + offset, size, self.columns)
-        if (found := _steps_of(x)) is not None and since == 0:
-            return _stepped(found, until) + (x - found) * until
+            return stairs(until - 1 + offset, size, self.columns) - stairs(since - 1 + offset, size, self.columns)
+        if (found := steps_of(x)) is not None and since == 0:
+            return stepped(found, until) + (x - found) * until
         return sp.Sum(self._clamp(x), (ROW, since, until - 1))
 
     def _clamp(self, x: sp.Expr) -> sp.Expr:
-        return _clamp(x, self.columns)
+        return clamp(x, self.columns)
 
     @property
     def keys_touched(self) -> sp.Expr:
@@ -182,14 +181,41 @@ class Mask:
         """How many queries see some key."""
         if self.blind_rows_stand_first:
             return self.rows - self.rows_blind_above
-        if self.is_one_interval and self.first is not None and is_line(self.first):
-            blind_below = _clamp(self.first.xreplace({ROW: self.rows - 1}) - self.columns + 1, self.rows)
-            return most(self.rows - self.rows_blind_above - blind_below, ZERO)
         if self.copies != 1:
             return self._rows_with_a_copy()
+        ranges = [self._rows_that_see(interval) for interval in self.intervals]
+        if None not in ranges:
+            return _rows_in_any([found for found in ranges if found is not None])
         seen = [end - begin for begin, end in (self.span(i, ROW, ROW) for i in self.intervals)]
         some = least(sp.Add(*(most(s, ZERO) for s in seen)), ONE)
         return sp.Sum(some, (ROW, 0, self.rows - 1))
+
+    def _rows_that_see(self, interval: Interval) -> Rows | None:
+        """The queries that see some key of *interval*, where they stand together; ``None`` where that is not plain."""
+        first, last = interval.first or ZERO, interval.last
+        begin, end = interval.since or ZERO, self.rows if interval.until is None else least(interval.until, self.rows)
+        if (stair := stair_of(first)) is not None:
+            size, offset = stair
+            end, first = least(end, size * up(self.columns / size) - offset), ZERO
+        firsts = first.args if first.func is sp.Max else (first,)
+        lasts = () if last is None else last.args if last.func is sp.Min else (last,)
+        if last is not None and last.func is sp.Max:
+            (floor,), (line,) = ([part for part in last.args if part.has(ROW) == moves] for moves in (False, True))
+            if floor + 1 not in firsts:
+                return None
+            lasts = (line - floor - 1,)  # it has a key where its last line has come as far as it may begin
+        some = ONE
+        for room in (*lasts, *(self.columns - 1 - part for part in firsts)):  # none of these is negative
+            slope, rest = (sp.expand(room).coeff(ROW, n) for n in (1, 0))
+            if slope == 1:
+                begin = most(begin, -rest)
+            elif slope == -1:
+                end = least(end, rest + 1)
+            elif slope != 0 or room.has(Steps):
+                return None
+            elif floor_of(rest) < 0:
+                some *= clamp(rest + 1, ONE)
+        return begin, end, some
 
     def _rows_with_a_copy(self) -> sp.Expr:
         """How many queries see one of the copies, each a single key: the last one that is not past the keys tells."""
@@ -198,7 +224,7 @@ class Mask:
         stride = sp.expand(nearest - self.first.xreplace({COPY: self.copies - 2}))
         skipped = most(up((nearest - self.columns + 1) / stride), ZERO)
         some = least(self.copies - skipped, nearest - stride * skipped + 1)
-        return sp.Sum(_clamp(some, ONE), (ROW, 0, self.rows - 1))
+        return sp.Sum(clamp(some, ONE), (ROW, 0, self.rows - 1))
 
     @property
     def blind_rows_stand_first(self) -> bool:
@@ -213,7 +239,7 @@ class Mask:
         last = self.intervals[-1].last
         if last is None or floor_of(last) >= 0:
             return ZERO
-        return _clamp(-last.xreplace({ROW: ZERO, COPY: self.intervals[-1].copies - 1}), self.rows)
+        return clamp(-last.xreplace({ROW: ZERO, COPY: self.intervals[-1].copies - 1}), self.rows)
 
 
 def united(spans: list[tuple[Interval, Span]]) -> sp.Expr:
@@ -248,61 +274,14 @@ def copies_united(interval: Interval, span: Span, reached: sp.Expr | None) -> sp
     return start + sp.Sum(once, (COPY, 1, interval.copies - 1))
 
 
-def is_line(bound: sp.Expr) -> bool:
-    """Whether a bound rises by one a query."""
-    return not sp.expand(bound - ROW).has(ROW)
-
-
-def _clamp(x: sp.Expr, top: sp.Expr) -> sp.Expr:
-    """*x* held between 0 and *top*."""
-    return most(least(sp.expand(x), top), ZERO)
-
-
-def clamped(line: sp.Expr, top: sp.Expr, since: sp.Expr, until: sp.Expr) -> sp.Expr:
-    """``clamp(line, 0, top)`` summed over the queries from *since* to *until* - 1."""
-    offset = sp.expand(line - ROW)
-    return _clamped_prefix(offset + until - 1, top) - _clamped_prefix(offset + since - 1, top)
-
-
-def _clamped_prefix(x: sp.Expr, top: sp.Expr) -> sp.Expr:
-    """``sum_{t <= x} clamp(t, 0, top)``."""
-    x = sp.expand(x)
-    m = _clamp(x, top)
-    return m * (m + 1) / 2 + top * most(x - top, ZERO)
-
-
-def _stair(bound: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
-    """(C, a) where a bound is ``C floor((q + a)/C)``: a line held at multiples of C."""
-    rounded = next((f for f in sp.Mul.make_args(bound) if f.func is sp.floor), None)
-    if rounded is None:
-        return None
-    size = bound / rounded
-    line = sp.expand(rounded.args[0] * size)
-    return None if size.has(ROW) or not is_line(line) else (size, sp.expand(line - ROW))
-
-
-def _stairs(x: sp.Expr, size: sp.Expr, top: sp.Expr) -> sp.Expr:
-    """``sum_{t <= x} clamp(C floor(t/C), 0, top)``: the stair passes *top* at the first multiple of C that is not below it."""
-    passes = size * up(top / size)
-    through = sp.expand(x + 1) == top  # the stair ends where the keys do, and passes nothing
-    y = top if through else _clamp(x + 1, passes)
-    whole = down(y / size)
-    beyond = ZERO if through else top * most(x + 1 - passes, ZERO)
-    return size**2 * whole * (whole - 1) / 2 + size * whole * (y - size * whole) + beyond
-
-
-def _steps_of(bound: sp.Expr) -> Steps | None:
-    """The step function of a bound that is one and a constant."""
-    found = next((term for term in sp.Add.make_args(bound) if isinstance(term, Steps)), None)
-    return None if found is None or (bound - found).has(ROW) else found
-
-
-def _stepped(bound: Steps, until: sp.Expr) -> sp.Expr:
-    """A step function of the query summed over the first *until* of them, its last step being the last one reached."""
-    runs = bound.runs
-    whole = sum(value * (end - start) for (start, value), (end, _) in pairwise(runs))
-    start, value = runs[-1]
-    return whole + value * (until - start)
+def _rows_in_any(ranges: list[Rows]) -> sp.Expr:
+    """How many queries stand in any of *ranges*: those in each, less those in two, and so on."""
+    total = ZERO
+    for n in range(1, len(ranges) + 1):
+        for chosen in combinations(ranges, n):
+            begins, ends, some = zip(*chosen, strict=True)
+            total -= (-1) ** n * sp.Mul(*some) * most(reduce(least, ends) - reduce(most, begins), ZERO)
+    return total
 
 
 def causal(rows: sp.Expr, columns: sp.Expr, *, align: str = "bottom-right", row: str = "q", column: str = "k") -> Mask:
