@@ -1,4 +1,12 @@
-"""Sums over queries of bounds held between 0 and the number of keys: lines of slope 1, stairs of C, step functions."""
+r"""Bounds of a mask, held between 0 and the number of keys and added up over queries, in closed form.
+
+For a line of slope 1
+
+    R(x) = sum_{t <= x} clamp(t, 0, K) = m (m + 1)/2 + K max(0, x - K),    m = clamp(x, 0, K)
+
+so that a causal mask keeps R(c + N_q - 1) - R(c - 1) pairs, exactly, whichever side is longer. A stair is a line held at
+multiples of C, as chunks and packed sequences make it.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +34,17 @@ def clamp(x: sp.Expr, top: sp.Expr) -> sp.Expr:
 def clamped(line: sp.Expr, top: sp.Expr, since: sp.Expr, until: sp.Expr) -> sp.Expr:
     """``clamp(line, 0, top)`` summed over the queries from *since* to *until* - 1."""
     offset = sp.expand(line - ROW)
-    return _prefix(offset + until - 1, top) - _prefix(offset + since - 1, top)
+    return _clamped_prefix(offset + until - 1, top) - _clamped_prefix(offset + since - 1, top)
 
 
-def _prefix(x: sp.Expr, top: sp.Expr) -> sp.Expr:
+def _clamped_prefix(x: sp.Expr, top: sp.Expr) -> sp.Expr:
     """``sum_{t <= x} clamp(t, 0, top)``."""
     x = sp.expand(x)
     m = clamp(x, top)
     return m * (m + 1) / 2 + top * most(x - top, ZERO)
 
 
-def stair(bound: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+def stair_of(bound: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
     """(C, a) where a bound is ``C floor((q + a)/C)``: a line held at multiples of C."""
     rounded = next((f for f in sp.Mul.make_args(bound) if f.func is sp.floor), None)
     if rounded is None:

@@ -1,10 +1,6 @@
-r"""Which keys a query sees: a union of intervals ``first(q) <= k <= last(q)``; pairs and keys follow from their bounds.
+"""Which keys a query sees: a union of intervals ``first(q) <= k <= last(q)``; pairs and keys follow from their bounds.
 
-Every bound rises or stays put from a query to the next, so clamped bounds add up in closed form. For a line of slope 1
-
-    R(x) = sum_{t <= x} clamp(t, 0, K) = m (m + 1)/2 + K max(0, x - K),    m = clamp(x, 0, K)
-
-and the pairs of a causal mask are R(c + N_q - 1) - R(c - 1), exactly, whichever side is longer.
+Every bound rises or stays put from a query to the next, so clamped bounds add up in closed form, as ``derive.clamped`` does.
 """
 
 from __future__ import annotations
@@ -14,38 +10,14 @@ from functools import cached_property, reduce
 
 import sympy as sp
 
-from derive.clamped import clamp, clamped, is_line, stair, stairs, stepped, steps_of
+from derive.clamped import clamp, clamped, is_line, stair_of, stairs, stepped, steps_of
 from derive.extremes import floor_of, least, most, up
+from derive.interval import Interval, rows_in_any, rows_that_see
 from derive.symbols import COPY, ROW
 
 ZERO, ONE = sp.Integer(0), sp.Integer(1)
 Span = tuple[sp.Expr, sp.Expr]
 """The first key and one past the last; nothing where the second is not above the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Keys that stand together, for each query of a range.
-
-    A query's keys overlap those of the next, or touch them; ``first`` is at most ``last + 1`` before both are held between
-    0 and the number of keys.
-
-    Attributes:
-        first, last: its ends as expressions in ``ROW``; ``None`` is the first or the last key there is.
-        since, until: the queries it is for, ``until`` left out; ``None`` is all from the start, or up to the end.
-        copies: how many such intervals there are, numbered by ``COPY`` from 0 in the order of their keys.
-    """
-
-    first: sp.Expr | None = None
-    last: sp.Expr | None = None
-    since: sp.Expr | None = None
-    until: sp.Expr | None = None
-    copies: sp.Expr = ONE
-
-    @property
-    def may_be_empty_inside(self) -> bool:
-        """Whether it may begin and end between two keys in the middle, rather than at the first or past the last."""
-        return self.first is not None and self.first.func is sp.Max
 
 
 @dataclass(frozen=True)
@@ -188,11 +160,11 @@ class Mask:
                 return clamped(line, held, since, until)
             above = clamped(line, self.columns, since, until) - clamped(line, held, since, until)
             return (until - since) * held + above
-        if (found := stair(x)) is not None and past == 0:
-            size, offset = found
+        if (stair := stair_of(x)) is not None and past == 0:
+            size, offset = stair
             return stairs(until - 1 + offset, size, self.columns) - stairs(since - 1 + offset, size, self.columns)
-        if (runs := steps_of(x)) is not None and since == 0:
-            return stepped(runs, until) + (x - runs) * until
+        if (found := steps_of(x)) is not None and since == 0:
+            return stepped(found, until) + (x - found) * until
         return sp.Sum(self._clamp(x), (ROW, since, until - 1))
 
     def _clamp(self, x: sp.Expr) -> sp.Expr:
@@ -208,11 +180,11 @@ class Mask:
         """How many queries see some key."""
         if self.blind_rows_stand_first:
             return self.rows - self.rows_blind_above
-        if self.is_one_interval and self.first is not None and is_line(self.first):
-            blind_below = clamp(self.first.xreplace({ROW: self.rows - 1}) - self.columns + 1, self.rows)
-            return most(self.rows - self.rows_blind_above - blind_below, ZERO)
         if self.copies != 1:
             return self._rows_with_a_copy()
+        ranges = [rows_that_see(interval, self.rows, self.columns) for interval in self.intervals]
+        if None not in ranges:
+            return rows_in_any([found for found in ranges if found is not None])
         seen = [end - begin for begin, end in (self.span(i, ROW, ROW) for i in self.intervals)]
         some = least(sp.Add(*(most(s, ZERO) for s in seen)), ONE)
         return sp.Sum(some, (ROW, 0, self.rows - 1))

@@ -230,7 +230,7 @@ class Pattern:
         says = f"{self.name.removesuffix(TOP_LEFT)}{align}: {words}"
         where = (self.name, says, row, column, rows, columns, first.first, first.last, tuple(others))
         bounds = (first.since, first.until, first.copies)
-        return BlockList(*where, *bounds, self.kept) if self.kept else Mask(*where, *bounds)
+        return BlockList(*where, *bounds, kept=self.kept) if self.kept else Mask(*where, *bounds)
 
     def __str__(self) -> str:
         rows = "/".join(",".join(map(str, row)) or "-" for row in self.kept)
