@@ -15,7 +15,8 @@ import sympy as sp
 
 from derive.errors import BadValueError
 from derive.extremes import least, up
-from derive.mask import ZERO, Interval, Mask
+from derive.interval import ZERO, Interval
+from derive.mask import Mask
 from derive.symbols import C_b
 
 Rows = tuple[tuple[int, ...], ...]

@@ -13,7 +13,8 @@ from functools import cached_property
 import sympy as sp
 
 from derive.extremes import down, least, most, up
-from derive.mask import Interval, Mask, Span, united
+from derive.interval import Interval
+from derive.mask import Mask, Span, united
 from derive.schedule import Loop
 from derive.symbols import dummy
 

@@ -21,7 +21,8 @@ from derive.denote_selection import selection_closed, selection_written_out
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import UnboundError
 from derive.graph import Graph
-from derive.mask import Interval, Mask
+from derive.interval import Interval
+from derive.mask import Mask
 from derive.symbols import COPY, ROW, dummy
 
 Position = tuple[int, ...]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.errors import DomainError
-from derive.mask import Interval, Mask
+from derive.interval import Interval
+from derive.mask import Mask
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import sympy as sp
 
 from derive.clamped import clamp, stair_of
 from derive.extremes import floor_of, least, most, up
-from derive.steps import Steps
 from derive.symbols import ROW
 
 ZERO, ONE = sp.Integer(0), sp.Integer(1)
@@ -67,8 +66,9 @@ def rows_that_see(interval: Interval, rows: sp.Expr, columns: sp.Expr) -> Rows |
         lasts = (line - floor - 1,)  # it has a key where its last line has come as far as it may begin
     some = ONE
     for room in (*lasts, *(columns - 1 - part for part in firsts)):  # none of these is negative
-        slope, rest = (sp.expand(room).coeff(ROW, n) for n in (1, 0))
-        if rest.has(ROW, Steps):
+        slope = sp.expand(room).coeff(ROW)
+        rest = sp.expand(room - slope * ROW)
+        if rest.has(ROW):
             return None
         if slope == 1:
             begin = most(begin, -rest)

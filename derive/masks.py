@@ -17,7 +17,8 @@ from derive.block_list import BlockList, Rows, block_intervals
 from derive.density import Density
 from derive.errors import BadValueError, nearest
 from derive.extremes import down, least, most
-from derive.mask import Interval, Mask
+from derive.interval import Interval
+from derive.mask import Mask
 from derive.steps import steps
 from derive.symbols import COPY, MEANINGS, ROW, C_k, N_g, N_p, N_s, W, W_l, W_r, n_d, symbol
 

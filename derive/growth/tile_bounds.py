@@ -28,7 +28,8 @@ from derive.density import Density
 from derive.errors import DomainError
 from derive.extremes import most
 from derive.growth.parameters import Condition
-from derive.mask import Interval, Mask
+from derive.interval import Interval
+from derive.mask import Mask
 from derive.schedule import Loop
 from derive.steps import Steps
 from derive.symbols import MEANINGS, ROW, is_fraction

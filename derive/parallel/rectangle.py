@@ -14,7 +14,8 @@ import sympy as sp
 from derive.clamped import clamped, is_line
 from derive.density import Density
 from derive.extremes import least, most
-from derive.mask import Interval, Mask
+from derive.interval import Interval
+from derive.mask import Mask
 from derive.symbols import COPY, ROW
 
 Range = tuple[sp.Expr, sp.Expr]
