@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from derive.errors import DeriveError, PreconditionError, nearest
+from derive.errors import DeriveError, PreconditionError, nearest, one_line, path_named
 from outputs.bound_command import bound_command
 from outputs.commands import cache, code, completion, confront, devices, laws, paper, plot, reload, report, steps, sweep
 from outputs.commands.progress import waiting
@@ -42,18 +42,22 @@ class OneSentence(click.Group):
         gc.disable()  # imports and one answer make little garbage; looking for it took a tenth of the time
         try:
             result = super().main(*args, **kwargs)
+            sys.stdout.flush()
         except click.exceptions.Abort:
             _fail("interrupted", 130)
         except click.exceptions.NoArgsIsHelpError as asked:
             click.echo(asked.format_message())
             sys.exit(0)
         except click.ClickException as error:
-            _fail(" ".join(error.format_message().split()), 2)
+            _fail(error.format_message(), 2)
         except DeriveError as error:
             _fail(str(error), error.exit_code)
         except BrokenPipeError:
             sys.stderr.close()  # the reader has gone: nothing more to say
             sys.exit(0)
+        except OSError as error:  # of stdout: a full disk
+            sys.stdout = None  # nothing is left to be written at the end
+            _fail(f"{path_named(error.filename or 'the answer')} cannot be written: {error.strerror}", 2)
         sys.exit(result if isinstance(result, int) else 0)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -65,7 +69,7 @@ class OneSentence(click.Group):
 
 
 def _fail(sentence: str, code: int) -> None:
-    click.echo(f"error: {sentence}", err=True)
+    click.echo(f"error: {one_line(sentence)}", err=True)
     sys.exit(code)
 
 
@@ -316,7 +320,7 @@ def _columns() -> int:
     import os
 
     columns = os.environ.get("COLUMNS", "")
-    return max(40, int(columns)) if columns.isdigit() else 120
+    return min(max(40, int(columns)), 1000) if columns.isdecimal() and len(columns) < 9 else 120
 
 
 def _write(path: Path, content: str) -> None:
@@ -324,7 +328,7 @@ def _write(path: Path, content: str) -> None:
     from outputs.writing import write
 
     write({path: content}, force=True)
-    click.echo(f"wrote {path}", err=True)
+    click.echo(f"wrote {path_named(path)}", err=True)
 
 
 main.add_command(bound_command(_show, _write))

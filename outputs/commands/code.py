@@ -31,10 +31,11 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
         if output.suffix != ".py" or not output.stem.isidentifier() or not output.name.isascii():
             raise click.BadParameter(f"-o {output}: name a file such as flash2_bytes.py, which Python can import")
         found = answer(**asked)
+        from derive.errors import path_named
         from outputs.program import module
         from outputs.writing import write
 
         schedules = asked["schedule"] or ",".join(a.name for a in found.accounts)
         command = " ".join(["derive code", asked["variant"], *asked["symbols"], "--schedule", schedules])
         write({output: module(found, command, arrays=arrays)}, force=force)
-        click.echo(f"wrote {output}", err=True)
+        click.echo(f"wrote {path_named(output)}", err=True)

@@ -50,10 +50,11 @@ def add(
         from outputs import laws_report
 
         if output is not None:
+            from derive.errors import path_named
             from outputs.writing import write
 
             write({output: laws_report.as_latex(found, f"{typed} -o {output.name}")}, force=force)
-            click.echo(f"wrote {output}", err=True)
+            click.echo(f"wrote {path_named(output)}", err=True)
         elif json_:
             import json
 

@@ -41,6 +41,7 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
             raise click.BadParameter(f"-o {output}: name a file such as flash2.tex, of letters, digits, - and _")
         with waiting("derive paper"):
             found = answer(**asked)
+        from derive.errors import path_named
         from outputs.paper.document import files
         from outputs.paper.layout import LAYOUTS
         from outputs.writing import write
@@ -52,5 +53,5 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
             made = files(found, output.stem, LAYOUTS[layout], f"{command} --layout {layout}")
         write({output.with_name(name): text for name, text in made.items()}, force=force)
         for name in made:
-            click.echo(f"wrote {output.with_name(name)}", err=True)
+            click.echo(f"wrote {path_named(output.with_name(name))}", err=True)
         sys.stderr.flush()

@@ -49,6 +49,7 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
             )
         with waiting("derive plot"):
             found = answer(**asked)
+            from derive.errors import path_named
             from outputs.pictures.start import start
             from outputs.plots.kinds import plot as drawn
             from outputs.writing import write
@@ -59,4 +60,4 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
         if begun.chosen:
             words = ", ".join(f"{name} = {number}" for name, number in begun.chosen.items())
             click.echo(f"not in the question, so drawn at {words}", err=True)
-        click.echo(f"wrote {output}", err=True)
+        click.echo(f"wrote {path_named(output)}", err=True)

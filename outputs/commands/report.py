@@ -33,6 +33,7 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
             raise click.BadParameter(f"-o {output}: name a file that ends in .html, such as report.html")
         with waiting("derive report"):
             found = answer(**asked)
+            from derive.errors import path_named
             from outputs.report.document import report as document
             from outputs.writing import write
 
@@ -41,4 +42,4 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
             command += f" --on {asked['machine']}" if asked["machine"] else ""
             page = document(found, command)
         write({output: page}, force=force)
-        click.echo(f"wrote {output}", err=True)
+        click.echo(f"wrote {path_named(output)}", err=True)

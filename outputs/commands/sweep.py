@@ -39,7 +39,7 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
         if output.suffix not in (".csv", ".parquet"):
             raise click.BadParameter(f"-o {output}: name a file that ends in .csv or .parquet")
         from derive.attention import variant as find_variant
-        from derive.errors import InfeasibleError
+        from derive.errors import InfeasibleError, path_named
         from outputs import sweep as table
         from outputs.writing import write
 
@@ -55,4 +55,4 @@ def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[...,
                 except InfeasibleError as error:
                     rows.append(table.refused(asked["variant"], name or "", asked["machine"], words, str(error)))
         write({output: table.as_csv(rows) if output.suffix == ".csv" else table.as_parquet(rows)}, force=force)
-        click.echo(f"wrote {output}: {len(rows)} rows", err=True)
+        click.echo(f"wrote {path_named(output)}: {len(rows)} rows", err=True)
