@@ -143,3 +143,17 @@ def _public(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.C
 def test_a_file_fits_one_sitting(path: Path) -> None:
     """Fewer than 350 lines; one that needs more wants splitting."""
     assert len(path.read_text(encoding="utf-8").splitlines()) < LONGEST
+
+
+def test_every_value_is_frozen() -> None:
+    """A dataclass of ``derive`` or ``rules`` cannot be changed; a simulated cache is the one exception."""
+    changing = []
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ClassDef) or path.relative_to(ROOT).parts[0] not in ("derive", "rules"):
+                continue
+            for made in node.decorator_list:
+                name = ast.unparse(made)
+                if "dataclass" in name and "frozen=True" not in name:
+                    changing.append(f"{path.stem}.{node.name}")
+    assert changing == ["lru._Served"]

@@ -12,6 +12,7 @@ and taken up again. One process; needs ``pip install -e '.[dev,mutate]'``.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -31,6 +32,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from mutants import ROOT, Mutant, files, mutants_of, sampled
+from patching import changes, put
+from run import PACKAGES as COPIED
 from run import copied
 
 KEPT = ROOT / ".mutations"
@@ -122,21 +125,39 @@ def reached() -> Reached:
     return Reached(by_line, json.loads(TIMES.read_text(encoding="utf-8")))
 
 
-def attempt(mutant: Mutant, tests: Sequence[str], tree: Path, limit: float, examples: int) -> str:
+def attempt(mutant: Mutant, tests: Sequence[str], tree: Path, limit: float, examples: int, *, quick: bool) -> str:
     """``killed``, ``timeout`` (killed too) or ``survived``: *tests* on *tree* with the change made; it is put back."""
     if not tests:
         return "survived"
     path = tree / mutant.file
     text = path.read_text(encoding="utf-8")
-    path.write_text(mutant.source(text), encoding="utf-8")
+    source = mutant.source(text)
+    if quick and (changed := changes(path, text, source)):
+        return _judged(tests, tree, limit, examples, lambda: put(path, changed))
+    path.write_text(source, encoding="utf-8")
+    forget(path)
     try:
-        return _judged(tests, tree, limit, examples)
+        return _judged(tests, tree, limit, examples, fresh)
     finally:
         path.write_text(text, encoding="utf-8")
+        forget(path)
 
 
-def _judged(tests: Sequence[str], tree: Path, limit: float, examples: int) -> str:
-    """In a fork, which has SymPy, NumPy and Hypothesis already and none of the project."""
+def forget(path: Path) -> None:
+    """No compiled form of the file *path* is left."""
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
+        compiled.unlink()
+
+
+def fresh() -> bool:
+    """Nothing of the project is loaded."""
+    for name in [n for n in sys.modules if n.split(".")[0] in (*COPIED, "attn_derive")]:
+        del sys.modules[name]
+    return True
+
+
+def _judged(tests: Sequence[str], tree: Path, limit: float, examples: int, begin: Callable[[], bool]) -> str:
+    """In a fork, which has SymPy, NumPy and Hypothesis already, once *begin* has made the change there."""
     child = os.fork()
     if child == 0:
         code = 70
@@ -145,12 +166,13 @@ def _judged(tests: Sequence[str], tree: Path, limit: float, examples: int) -> st
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 1))
             os.chdir(tree)
-            sys.path.insert(0, str(tree))
             with open(tree / "log.txt", "w", encoding="utf-8") as log:
                 os.dup2(log.fileno(), 1)
                 os.dup2(log.fileno(), 2)
                 import pytest
 
+                if not begin():
+                    os._exit(71)
                 code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[Fewer(examples)]))
         finally:
             os._exit(code)
@@ -159,6 +181,7 @@ def _judged(tests: Sequence[str], tree: Path, limit: float, examples: int) -> st
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
+            assert code != 71, "the function that was changed is not there"
             return "survived" if code == 0 else "timeout" if code < 0 else "killed"
         time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)
@@ -203,12 +226,18 @@ def main() -> int:
     import hypothesis  # noqa: F401  (imported once, before forks)
     import networkx  # noqa: F401
     import numpy  # noqa: F401
-    import pytest  # noqa: F401
+    import pytest
     import sympy  # noqa: F401
 
     end = time.monotonic() + 60 * (asked.minutes or 1e6)
     with tempfile.TemporaryDirectory() as folder, open(RESULTS, "a", encoding="utf-8") as results:
         tree = copied(Path(folder) / "tree")
+        sys.path.insert(0, str(tree))
+        os.chdir(tree)
+        if not asked.again:
+            tests = sorted({t.split("::")[0] for m in todo for t in reach.tests(m, *FIRST[::2])})
+            pytest.main(["-qq", "--collect-only", "--no-summary", "-p", "no:cacheprovider", *tests])  # loads them
+            gc.freeze()
         for n, mutant in enumerate(todo, start=1):
             if time.monotonic() > end:
                 break
@@ -216,7 +245,9 @@ def main() -> int:
             tests = reach.tests(mutant, most, budget)
             usual = sum(reach.seconds.get(t, 1.0) for t in tests)
             begun = time.monotonic()
-            result = attempt(mutant, tests, tree, 20 + 3 * usual * (4 if asked.again else 1), examples)
+            result = attempt(
+                mutant, tests, tree, 20 + 3 * usual * (4 if asked.again else 1), examples, quick=not asked.again
+            )
             took = round(time.monotonic() - begun, 1)
             results.write(
                 json.dumps({"mutant": mutant.name, "result": result, "tests": len(tests), "seconds": took}) + "\n"
