@@ -121,3 +121,12 @@ def test_no_head_is_lost_between_groups(name: str) -> None:
     assert not any(sp.denom(size) != 1 for size in sizes)
     powers = [size.as_powers_dict() for size in sizes]
     assert all(exponent == 1 for each in powers for base, exponent in each.items() if base.name in ("h", "h_k"))
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "width"), [("dropout", "D", 1), ("topk", "T", 4), ("dsa", "T", 4), ("mha", "S", b_s)]
+)
+def test_a_tensor_of_another_type_has_its_width(name: str, tensor: str, width: sp.Expr) -> None:
+    """A dropout mask is a byte an element, as PyTorch keeps it; positions are 32-bit integers."""
+    tensors = {t.name: t for e in variant(name).graph().einsums for t in (e.output, *e.inputs)}
+    assert tensors[tensor].width == width
