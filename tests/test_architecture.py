@@ -173,4 +173,6 @@ def test_every_public_name_is_there() -> None:
 @pytest.mark.parametrize("map_", [m for m in Map if m in (Map.NEG, Map.EXP, Map.TANH, Map.SIGMOID, Map.RELU, Map.COPY)])
 def test_an_operator_means_the_same_in_both_meanings(map_: Map, number: float) -> None:
     """What the expression of an operator is worth is what the interpreter makes of the number."""
-    assert float(denote.MAPS[map_](sp.Float(number))) == pytest.approx(float(operators.MAPS[map_](None, np.array(number))))
+    assert float(denote.MAPS[map_](sp.Float(number))) == pytest.approx(
+        float(operators.MAPS[map_](None, np.array(number)))
+    )
