@@ -15,7 +15,7 @@ MEMORY = 4 * 2**30
 """Bytes of address space that one question may take beside what the process has."""
 _DEEDS = frozenset({
     "os.system", "os.exec", "os.posix_spawn", "os.spawn", "subprocess.Popen", "pty.spawn", "os.remove", "os.rename", "os.rmdir",
-    "os.mkdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate", "os.kill", "os.putenv", "shutil.rmtree",
+    "os.mkdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate", "os.kill", "shutil.rmtree",
     "socket.connect", "socket.bind", "builtins.input",
 })  # fmt: skip
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
