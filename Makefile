@@ -10,10 +10,14 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER VIRTUAL_ENV
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench fuzz mutate clean
+.PHONY: help demo test lint docs bench soak nightly fuzz mutate clean
+
+SEED ?= 0
+SOAK_SECONDS ?= 3600
+NIGHTLY_SECONDS ?= 300
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*##  */\1 /p' Makefile | while read -r name says; do printf 'make %-6s %s\n' "$$name" "$$says"; done
+	@sed -n 's/^\([a-z]*\):.*##  */\1 /p' Makefile | while read -r name says; do printf 'make %-7s %s\n' "$$name" "$$says"; done
 
 demo: $(VENV)/installed  ## why FlashAttention-2 moves 8 MiB and not 520 MiB at N = 8192, d = 128 on an H100
 	@$(VENV)/bin/derive explain mha N=8192 d=128 --on h100-sxm
@@ -45,6 +49,12 @@ mutate: $(VENV)/installed-dev  ## mutants of derive/ and rules/, all 8,200 of th
 	$(PY) -m pip install --quiet --editable '.[mutate]'
 	test -e .mutations/times.json || $(PY) tests/mutations/sample.py --reach
 	nice -n 19 $(PY) tests/mutations/sample.py
+
+soak: $(VENV)/installed-dev  ## an hour of random configurations against the witnesses; SOAK_SECONDS=600 SEED=7 set length and seed
+	$(PY) -m tests.soak --seed $(SEED) --seconds $(SOAK_SECONDS)
+
+nightly: $(VENV)/installed-dev  ## the same for five minutes (NIGHTLY_SECONDS)
+	$(PY) -m tests.soak --seed $(SEED) --seconds $(NIGHTLY_SECONDS)
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf $(VENV) site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -7,9 +7,13 @@ bytes a token and layer,
 
     bytes(N) = B t ((L - L_w) N + L_w min(N, W)),
 
-and the longest N in C_kv bytes is floor(C_kv / (B t L)) while that is at most W, else floor((C_kv / (B t) - L_w W)/(L - L_w)).
+and in pages of n_page tokens, of which the last may be part empty, ceil(N/n_page) pages are allocated and named by a table
+of 4 bytes each. What is allocated is not what is read: reads stop at N, and the table is read beside them.
 
-Source: Shazeer 2019, arXiv:1911.02150, section 2.4 (the cache of an incremental step).
+The longest N in C_kv bytes is floor(C_kv / (B t L)) while that is at most W, else floor((C_kv / (B t) - L_w W)/(L - L_w)).
+
+Source: Shazeer 2019, arXiv:1911.02150, section 2.4 (the cache of an incremental step); Kwon et al. 2023, PagedAttention,
+arXiv:2309.06180, section 4 (pages and their table).
 """
 
 from __future__ import annotations
@@ -22,10 +26,14 @@ import sympy as sp
 from derive.choice import cases
 from derive.einsum import Map, Tensor
 from derive.errors import DomainError
+from derive.extremes import up
 from derive.graph import Graph
 from derive.masks import Pattern
 from derive.parallel.link import Device
-from derive.symbols import B, C_kv, N
+from derive.symbols import B, C_kv, N, n_page
+
+TABLE_ENTRY = sp.Integer(4)
+"""Bytes that name a page: a 32-bit integer."""
 
 
 def key_of(graph: Graph) -> str:
@@ -141,6 +149,16 @@ class Stack:
     def bytes(self) -> sp.Expr:
         """Bytes of B sequences of N tokens."""
         return sp.Add(*(B * x.count * x.token * x.kept for x in self.layers))
+
+    @property
+    def allocated(self) -> sp.Expr:
+        """Bytes of the pages that hold them, the last page of each sequence and layer whole."""
+        return sp.Add(*(B * x.count * x.token * n_page * up(x.kept / n_page) for x in self.layers))
+
+    @property
+    def table(self) -> sp.Expr:
+        """Bytes of the table that a step reads to find the pages: an entry for each, in each layer that it is read in."""
+        return sp.Add(*(B * x.count * TABLE_ENTRY * up(x.kept / n_page) for x in self.layers))
 
     @property
     def windows(self) -> tuple[sp.Expr, ...]:

@@ -21,7 +21,8 @@ from derive.denote_selection import selection_closed, selection_written_out
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import UnboundError
 from derive.graph import Graph
-from derive.mask import Interval, Mask
+from derive.interval import Interval
+from derive.mask import Mask
 from derive.symbols import COPY, ROW, dummy
 
 Position = tuple[int, ...]
@@ -50,6 +51,7 @@ MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.TANH: sp.tanh,
     Map.SIGMOID: lambda a: 1 / (1 + sp.exp(-a)),
     Map.RELU: lambda a: sp.Max(a, 0),
+    Map.MAXIMUM: lambda a, b: sp.Max(a, b),
     Map.TOP: lambda made: made,
     Map.GATHER: lambda made: made,
     Map.POSITION: lambda made: made,
@@ -211,6 +213,8 @@ def _sees(mask: Mask, at: Mapping[str, int], numbers: Mapping[sp.Symbol, int]) -
     """Whether the mask keeps a point."""
     row, column = at[mask.row], at[mask.column]
     here = {**numbers, ROW: row}
+    if mask.part:
+        column += at[mask.part] * int(mask.part_length.subs(numbers))
 
     def end(bound: sp.Expr | None, otherwise: int, copy: int = 0) -> int:
         return otherwise if bound is None else int(bound.subs({**here, COPY: copy}))
@@ -247,7 +251,7 @@ def equation(graph: Graph, name: str, *, keep: Collection[str] = ()) -> sp.Eq:
     mask = einsum.domain
     if mask is not None and einsum.reduce is None:
         column = places[mask.column]
-        seen = (_ends(mask, interval, places[mask.row]) for interval in mask.intervals)
+        seen = (_ends(mask, interval, places) for interval in mask.intervals)
         right = sp.Piecewise(
             (right, sp.Or(*(sp.And(first <= column, column <= last) for first, last in seen))), (0, True)
         )
@@ -307,7 +311,7 @@ def _over(reduce: Reduce, point: sp.Expr, einsum: Einsum, indices: Collection[In
     mask = einsum.domain
     if mask is not None and mask.column not in {i.name for i in indices} and not _carries_pairs(einsum, mask):
         column = places[mask.column]
-        seen = (_ends(mask, interval, places[mask.row]) for interval in mask.intervals)
+        seen = (_ends(mask, interval, places) for interval in mask.intervals)
         seen = sp.Or(*(sp.And(first <= column, column <= last) for first, last in seen))
         point = sp.Piecewise((point, seen), (0, True))
     plain = [
@@ -317,7 +321,7 @@ def _over(reduce: Reduce, point: sp.Expr, einsum: Einsum, indices: Collection[In
         return RANGES[reduce](point, plain)
     terms = []
     for interval in mask.intervals:
-        ranges = [sp.Tuple(places[mask.column], *_ends(mask, interval, places[mask.row]))]
+        ranges = [sp.Tuple(places[mask.column], *_ends(mask, interval, places))]
         if interval.copies != 1:
             ranges.append(sp.Tuple(COPY, sp.Integer(0), interval.copies - 1))
         terms.append(RANGES[reduce](point, ranges + plain))
@@ -329,8 +333,11 @@ def _carries_pairs(einsum: Einsum, mask: Mask) -> bool:
     return any({mask.row, mask.column} <= {i.name for i in t.indices} for t in einsum.inputs)
 
 
-def _ends(mask: Mask, interval: Interval, row: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """The first and the last key of an interval that a row sees."""
+def _ends(mask: Mask, interval: Interval, places: Places) -> tuple[sp.Expr, sp.Expr]:
+    """The first and the last key of an interval that a row sees, of its part where the keys are cut."""
+    row = places[mask.row]
+    if mask.part:
+        mask, interval = (inside := mask.inside(places[mask.part])), inside.intervals[mask.intervals.index(interval)]
     first = sp.Integer(0) if interval.first is None else sp.Max(0, interval.first.subs(ROW, row))
     last = mask.columns - 1
     last = last if interval.last is None else sp.Min(last, interval.last.subs(ROW, row))

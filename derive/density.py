@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.errors import DomainError
-from derive.mask import Interval, Mask
+from derive.interval import Interval
+from derive.mask import Mask
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,12 @@ class Density(Mask):
         """There are none: which keys a query sees is left open."""
         raise DomainError(
             f"mask={self.name} says how many tiles are kept and not which: it can be counted, and not be run"
+        )
+
+    def cut(self, part: str, parts: sp.Expr) -> Mask:  # noqa: ARG002  (no part has a count)
+        """It says how many tiles are kept: which part has them is left open."""
+        raise DomainError(
+            f"mask={self.name} says how many tiles are kept and not which: no part of the keys has a count"
         )
 
     @property

@@ -32,6 +32,8 @@ class Map(Enum):
     """1 / (1 + exp(-x))."""
     RELU = "relu"
     """max(x, 0)."""
+    MAXIMUM = "maximum"
+    """The larger of two, point by point."""
     POSITION = "position"
     """The coordinate along the result's only index: generated where it is used, read from nowhere."""
     KEEP = "keep"
@@ -171,7 +173,7 @@ class Einsum:
         if self.map is Map.TOP:
             return
         bound = {i for t in self.inputs for i in t.indices}
-        over = () if self.domain is None else (self.domain.row, self.domain.column)
+        over = () if self.domain is None else self.domain.axes
         free = self.map.is_generated or (self.map in (Map.COPY, Map.VIEW) and self.reduce is None)
         if self.map.is_generated and bound:
             raise IllFormedError(f"{self}: {self.map.value} reads scalars only; it has no use for a tensor")
@@ -190,7 +192,7 @@ class Einsum:
             )
         if self.reduce is not None and not self.reduced:
             raise IllFormedError(f"{self}: {self.reduce.value} has no index to reduce; drop it")
-        if self.domain is not None and not {self.domain.row, self.domain.column} <= {i.name for i in self.space}:
+        if self.domain is not None and not set(self.domain.axes) <= {i.name for i in self.space}:
             raise IllFormedError(
                 f"{self}: its mask pairs {self.domain.row} with {self.domain.column}, and it does not run over both"
             )
@@ -265,7 +267,7 @@ class Einsum:
         extents = [i.extent for i in self.space]
         if self.domain is None:
             return sp.Mul(*extents)
-        rest = [i.extent for i in self.space if i.name not in (self.domain.row, self.domain.column)]
+        rest = [i.extent for i in self.space if i.name not in self.domain.axes]
         return sp.Mul(self.domain.pairs, *rest)
 
     def __str__(self) -> str:

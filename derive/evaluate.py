@@ -49,7 +49,7 @@ def evaluate(
     symbols |= {i.extent.name: extents[n] for n, i in graph.indices.items() if i.extent.is_Symbol and n in extents}
 
     def kept_by(e: Einsum) -> Block | None:
-        return None if e.domain is None else Block((e.domain.row, e.domain.column), kept_pairs(e.domain, symbols))
+        return None if e.domain is None else kept_block(e.domain, symbols)
 
     def shape(e: Einsum) -> list[int]:
         return [extents[i.name] if i.name in extents else whole(i.extent, symbols) for i in e.output.indices]
@@ -135,12 +135,18 @@ def _in_parts(tensor: Tensor, array: Array, values: Values) -> Array:
 
 
 def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:
-    """A standard normal array for each tensor that neither the graph nor what ran before it makes; positions are distinct."""
+    """A standard normal array for each tensor that neither the graph nor what ran before it makes.
+
+    Positions are distinct for each query; in a table that no query has its own of, one may stand for several.
+    """
     extents = sizes(graph, values)
     drawn = {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.sources}
     for e in graph.einsums:
         if e.map is Map.GATHER and (positions := e.inputs[1].name) in drawn and e.selected is not None:
-            drawn[positions] = random_positions(extents[e.selected.name], drawn[positions].shape, rng)
+            distinct = "q" in axes_of(e.inputs[1])
+            drawn[positions] = random_positions(
+                extents[e.selected.name], drawn[positions].shape, rng, distinct=distinct
+            )
     return drawn
 
 
@@ -170,6 +176,14 @@ def kept_pairs(mask: Mask, values: Values) -> Kept:
         for first, last in seen:
             kept[row] |= (first <= keys) & (keys <= last)
     return kept
+
+
+def kept_block(mask: Mask, values: Values) -> Block:
+    """The same along the mask's axes: the keys cut into its parts where it has some."""
+    pairs = kept_pairs(mask, values)
+    if mask.part:
+        pairs = pairs.reshape(len(pairs), whole(mask.parts, values), -1)
+    return Block(mask.axes, pairs)
 
 
 def number(expression: sp.Expr, values: Values) -> int | Fraction:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor as floor_of
-from math import gcd, lcm
+from math import gcd, lcm, prod
 from typing import Any
 
 import sympy as sp
@@ -19,12 +19,15 @@ import sympy as sp
 from derive.errors import DomainError, UnboundError
 from derive.pieces import NoFastSumError, Piece, added, combined, floored, stepped, winner
 from derive.steps import Steps
+from derive.substitution import free
 
 Number = int | Fraction
 Values = Mapping[str, Number]
 
 MAX_DIRECT_TERMS = 20_000
 """Terms that are added one by one when a summand has no fast sum."""
+FEW_TERMS = 8
+"""Fewer terms than this are added one by one even when there is a fast sum, which costs more."""
 
 
 def value(expression: sp.Basic, values: Values) -> Number:
@@ -139,26 +142,35 @@ class Gcd(sp.Function):  # type: ignore[misc]
 
 
 def _sum(expression: Any, values: Values) -> Number:
-    summand, (index, low, high) = expression.args[0], expression.args[1].args
+    summand, *within, (index, low, high) = expression.args
     first, last = _evaluate(low, values), _evaluate(high, values)
     if last < first:
         return 0  # SymPy's own convention would make this minus the terms in between
     first, last = int(first), int(last)
+    if within:  # SymPy writes a sum of sums as one, the innermost first
+        summand = sp.Sum(summand, *within)
+    if last - first < min(FEW_TERMS, MAX_DIRECT_TERMS) or summand.has(sp.Sum):
+        return _one_by_one(summand, index, values, first, last)
     try:
         return sum((piece.total() for piece in _pieces(summand, _Variable(index), values, first, last)), 0)
     except NoFastSumError:
         pass
     try:
         return _by_residue(summand, index, values, first, last)
-    except NoFastSumError as reason:
-        if last - first >= MAX_DIRECT_TERMS:
-            raise DomainError(f"a sum of {last - first + 1} terms has no fast exact value: {reason}") from None
-        scope = dict(values)
-        total: Number = 0
-        for i in range(first, last + 1):
-            scope[index.name] = i
-            total += _evaluate(summand, scope)
-        return total
+    except NoFastSumError:
+        return _one_by_one(summand, index, values, first, last)
+
+
+def _one_by_one(summand: Any, index: Any, values: Values, first: int, last: int) -> Number:
+    """The terms added up."""
+    if last - first >= MAX_DIRECT_TERMS:
+        raise DomainError(f"a sum of {last - first + 1} terms has no fast exact value: {summand}")
+    scope = dict(values)
+    total: Number = 0
+    for i in range(first, last + 1):
+        scope[index.name] = i
+        total += _evaluate(summand, scope)
+    return total
 
 
 def _by_residue(summand: Any, index: Any, values: Values, first: int, last: int) -> Number:
@@ -167,11 +179,9 @@ def _by_residue(summand: Any, index: Any, values: Values, first: int, last: int)
     Raises:
         NoFastSumError: the period is no shorter than the sum, or the summand has other parts than lines and floors.
     """
-    if summand.has(sp.Sum):
-        raise NoFastSumError("a sum of sums")
     period = 1
     for rounded in summand.atoms(sp.floor, sp.ceiling):
-        if index in rounded.free_symbols:
+        if index in free(rounded):
             argument = _pieces(rounded.args[0], _Variable(index), values, first, last)
             period = lcm(period, *(p.slope.denominator for p in argument))
             period = lcm(period, *(m * c.denominator for p in argument for c, _, _, m in p.floors))
@@ -196,17 +206,17 @@ class _Variable:
 def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) -> list[Piece]:
     """*e* as pieces in t that cover ``first..last`` in order."""
     index = variable.index
-    if index not in e.free_symbols:
+    if index not in free(e):
         return [Piece(first, last, Fraction(0), Fraction(_evaluate(e, values)))]
     if e == index:
         return [Piece(first, last, Fraction(variable.step), Fraction(variable.offset))]
     if e.is_Add:
         return combined([_pieces(a, variable, values, first, last) for a in e.args], lambda parts: [added(parts)])
     if e.is_Mul:
-        moving = [a for a in e.args if index in a.free_symbols]
+        moving = [a for a in e.args if index in free(a)]
         if len(moving) != 1:
             raise NoFastSumError(f"{e} multiplies two terms that both change with {index}")
-        factor = Fraction(_evaluate(e / moving[0], values))
+        factor = Fraction(prod(_evaluate(a, values) for a in e.args if a is not moving[0]))
         return [p.scaled(factor) for p in _pieces(moving[0], variable, values, first, last)]
     if e.func is sp.floor:
         return [floored(p) for p in _pieces(e.args[0], variable, values, first, last)]

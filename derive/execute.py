@@ -11,6 +11,7 @@ Each CTA has a fast memory of its own. In it
 * a partial sum that itself waits for another one (over an inner loop) goes on when that one is complete;
 * the state of a recurrence is kept from trip to trip of the loop it runs along; the first trip finds zeros, and a new state
   stands when the last iteration of a trip is done;
+* a sum that CTAs add their shares to is zero in memory at first, and each share is added to what stands there;
 * a result is stored at the last iteration that needs its tile. A tile that no iteration visits is made of empty sums;
   if the mask itself empties the tile, nothing writes it and it stays NaN.
 
@@ -28,7 +29,7 @@ import numpy as np
 
 from derive.einsum import Einsum, Index, Reduce, Tensor
 from derive.errors import IllFormedError
-from derive.evaluate import Values, arguments, axes_of, kept_pairs, sizes, stepped, whole
+from derive.evaluate import Values, arguments, axes_of, kept_block, sizes, stepped, whole
 from derive.graph import Recurrence
 from derive.mask import Mask
 from derive.operators import Array, Block, compute, generated
@@ -78,6 +79,10 @@ class _Launch:
         read = {t.name: t for e in self.nodes.values() for t in e.inputs if t.name not in self.nodes}
         empty = {t.name: np.full([self.extents[i] for i in axes_of(t)], np.nan) for t in self.outputs}
         self.memory = {t.name: self._flattened(t, memory[t.name]) for t in read.values()}
+        across = {i for loop in kernel.grid for i in loop.indices} if kernel.atomic else set()
+        self.added = {name for name, e in self.nodes.items() if across & set(e.reduced)}
+        for name in self.added:
+            empty[name][...] = 0.0
         self.memory |= {t.name: self._flattened(t, empty[t.name]) for t in self.outputs}
         self.generated = {
             name: self._flattened(e.output, generated(e, [self.extents[i] for i in axes_of(e.output)], memory))
@@ -167,14 +172,14 @@ class _Launch:
 
     def _kept(self, mask: Mask) -> Block:
         """The pairs that a mask keeps, along the axes of this kernel."""
-        pairs = kept_pairs(mask, self.values)
-        for n, name in enumerate((mask.row, mask.column)):
+        pairs = kept_block(mask, self.values).values
+        for n, name in enumerate(mask.axes):
             loop = self.kernel.loop_of(name)
             names = [i.name for i in loop.indices] if loop else [name]
             faster = prod(self.extents[x] for x in names[names.index(name) + 1 :])
             rows = np.arange(prod(self.extents[x] for x in names)) // faster % self.extents[name]
             pairs = pairs.take(rows, axis=n)
-        return Block((self.axis.get(mask.row, mask.row), self.axis.get(mask.column, mask.column)), pairs)
+        return Block(tuple(self.axis.get(name, name) for name in mask.axes), pairs)
 
 
 def _axis(loop: Loop) -> str:
@@ -261,7 +266,8 @@ class _Cta:
         return set({tuple(at[n] for n in loops): at for at in order}.values())
 
     def _store(self, tensor: Tensor, at: Coordinates) -> None:
-        self.launch.tile(self.launch.memory[tensor.name], at).values[...] = self._value(tensor, at).values
+        stored = self.launch.tile(self.launch.memory[tensor.name], at).values
+        stored[...] = self._value(tensor, at).values + (stored if tensor.name in self.launch.added else 0.0)
 
     def _partial(self, tensor: Tensor, at: Coordinates) -> _Partial:
         """What there is so far of a partial sum; another tile of it makes room."""

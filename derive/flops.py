@@ -60,6 +60,7 @@ _MAP_OPERATIONS: dict[Map, dict[Pipe, int]] = {
     Map.TANH: {Pipe.SFU: 1},
     Map.SIGMOID: {Pipe.SFU: 1, Pipe.VECTOR: 2},
     Map.RELU: {Pipe.VECTOR: 1},
+    Map.MAXIMUM: {Pipe.VECTOR: 1},
     Map.TOP: {Pipe.VECTOR: 1},
     Map.GATHER: {},
     Map.POSITION: {},
@@ -209,7 +210,7 @@ def _run_points(
             pending.pop(i, None)
         alone = loop not in over or whole_tiles_of in {i.name for i in loop.indices}
         rows = 1 if alone else loop.tile
-        if met is not None and loop in (met.rows, met.keys):
+        if met is not None and loop in (met.rows, met.keys, met.parts):
             amount *= (met.tiles if loop == met.keys else 1) * rows
         else:
             amount *= loop.trips * rows

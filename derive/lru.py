@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, zip_longest
 from math import prod
@@ -175,6 +175,7 @@ class _Served:
         number: the kernel's number, which tells its tiles from those of others.
         widths: bytes an element, by tensor.
         kept: tensors that the cache keeps.
+        placed: tiles of partial sums that have been put into the cache as they were in memory at first.
     """
 
     cache: Cache
@@ -182,12 +183,16 @@ class _Served:
     number: int
     widths: Mapping[str, Fraction]
     kept: set[str]
+    placed: set[Line] = field(default_factory=set)
 
     def start(self, wave: list[list[Step]]) -> None:
         """Put the partial sums that a wave finds in memory there."""
         for access in (a for steps in wave for step in steps for a in step):
             if access.is_read and access.tensor in self.kept & self.nest.in_memory:
                 line = (self.number, access.tensor, access.tile)
+                if line in self.placed:
+                    continue
+                self.placed.add(line)
                 self.cache.place(line, access.elements * self.widths[access.tensor])
 
     def touch(self, access: Access) -> None:

@@ -1,52 +1,23 @@
-r"""Which keys a query sees: a union of intervals ``first(q) <= k <= last(q)``; pairs and keys follow from their bounds.
+"""Which keys a query sees: a union of intervals ``first(q) <= k <= last(q)``; pairs and keys follow from their bounds.
 
-Every bound rises or stays put from a query to the next, so clamped bounds add up in closed form. For a line of slope 1
-
-    R(x) = sum_{t <= x} clamp(t, 0, K) = m (m + 1)/2 + K max(0, x - K),    m = clamp(x, 0, K)
-
-and the pairs of a causal mask are R(c + N_q - 1) - R(c - 1), exactly, whichever side is longer.
+Every bound rises or stays put from a query to the next, so clamped bounds add up in closed form, as ``derive.clamped`` does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 
 import sympy as sp
 
-from derive.extremes import down, floor_of, least, most, up
-from derive.steps import Steps
+from derive.clamped import clamp, clamped, is_line, stair_of, stairs, stepped, steps_of
+from derive.extremes import floor_of, least, most, up
+from derive.interval import Interval, rows_in_any, rows_that_see
 from derive.symbols import COPY, ROW
 
 ZERO, ONE = sp.Integer(0), sp.Integer(1)
 Span = tuple[sp.Expr, sp.Expr]
 """The first key and one past the last; nothing where the second is not above the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Keys that stand together, for each query of a range.
-
-    A query's keys overlap those of the next, or touch them; ``first`` is at most ``last + 1`` before both are held between
-    0 and the number of keys.
-
-    Attributes:
-        first, last: its ends as expressions in ``ROW``; ``None`` is the first or the last key there is.
-        since, until: the queries it is for, ``until`` left out; ``None`` is all from the start, or up to the end.
-        copies: how many such intervals there are, numbered by ``COPY`` from 0 in the order of their keys.
-    """
-
-    first: sp.Expr | None = None
-    last: sp.Expr | None = None
-    since: sp.Expr | None = None
-    until: sp.Expr | None = None
-    copies: sp.Expr = ONE
-
-    @property
-    def may_be_empty_inside(self) -> bool:
-        """Whether it may begin and end between two keys in the middle, rather than at the first or past the last."""
-        return self.first is not None and self.first.func is sp.Max
 
 
 @dataclass(frozen=True)
@@ -61,6 +32,9 @@ class Mask:
         first, last: the ends of its interval, as in ``Interval``.
         others: further intervals, disjoint from it and from each other, in the order of their keys.
         since, until, copies: the rest of the first interval.
+        part: name of the index that says which of *parts* equal parts a key is in, where the key index runs inside one; its
+            bounds stay positions among all ``columns`` keys.
+        parts: how many there are.
     """
 
     name: str
@@ -75,6 +49,30 @@ class Mask:
     since: sp.Expr | None = None
     until: sp.Expr | None = None
     copies: sp.Expr = ONE
+    part: str = ""
+    parts: sp.Expr = ONE
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the indices that its pairs stand along: row, part where there are parts, column."""
+        return (self.row, self.part, self.column) if self.part else (self.row, self.column)
+
+    @property
+    def part_length(self) -> sp.Expr:
+        """Keys of one part."""
+        return self.columns / self.parts
+
+    def cut(self, part: str, parts: sp.Expr) -> Mask:
+        """The same pairs, keys being counted inside each of *parts* equal parts that the index *part* numbers."""
+        return replace(self, part=part, parts=parts)
+
+    def inside(self, number: sp.Expr) -> Mask:
+        """What it keeps of part *number*, a mask over the keys of that part alone."""
+        start = number * self.part_length
+        ends = [replace(i, first=_shifted(i.first, start), last=_shifted(i.last, start)) for i in self.intervals]
+        first, *others = ends
+        alone = replace(self, columns=self.part_length, part="", parts=ONE)
+        return replace(alone, first=first.first, last=first.last, others=tuple(others))
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
@@ -162,15 +160,15 @@ class Mask:
                 return clamped(line, held, since, until)
             above = clamped(line, self.columns, since, until) - clamped(line, held, since, until)
             return (until - since) * held + above
-        if (stair := _stair(x)) is not None and past == 0:
+        if (stair := stair_of(x)) is not None and past == 0:
             size, offset = stair
-            return _stairs(until - 1 + offset, size, self.columns) - _stairs(since - 1 + offset, size, self.columns)
-        if (found := _steps_of(x)) is not None and since == 0:
-            return _stepped(found, until) + (x - found) * until
+            return stairs(until - 1 + offset, size, self.columns) - stairs(since - 1 + offset, size, self.columns)
+        if (found := steps_of(x)) is not None and since == 0:
+            return stepped(found, until) + (x - found) * until
         return sp.Sum(self._clamp(x), (ROW, since, until - 1))
 
     def _clamp(self, x: sp.Expr) -> sp.Expr:
-        return _clamp(x, self.columns)
+        return clamp(x, self.columns)
 
     @property
     def keys_touched(self) -> sp.Expr:
@@ -182,11 +180,11 @@ class Mask:
         """How many queries see some key."""
         if self.blind_rows_stand_first:
             return self.rows - self.rows_blind_above
-        if self.is_one_interval and self.first is not None and is_line(self.first):
-            blind_below = _clamp(self.first.xreplace({ROW: self.rows - 1}) - self.columns + 1, self.rows)
-            return most(self.rows - self.rows_blind_above - blind_below, ZERO)
         if self.copies != 1:
             return self._rows_with_a_copy()
+        ranges = [rows_that_see(interval, self.rows, self.columns) for interval in self.intervals]
+        if None not in ranges:
+            return rows_in_any([found for found in ranges if found is not None])
         seen = [end - begin for begin, end in (self.span(i, ROW, ROW) for i in self.intervals)]
         some = least(sp.Add(*(most(s, ZERO) for s in seen)), ONE)
         return sp.Sum(some, (ROW, 0, self.rows - 1))
@@ -198,7 +196,7 @@ class Mask:
         stride = sp.expand(nearest - self.first.xreplace({COPY: self.copies - 2}))
         skipped = most(up((nearest - self.columns + 1) / stride), ZERO)
         some = least(self.copies - skipped, nearest - stride * skipped + 1)
-        return sp.Sum(_clamp(some, ONE), (ROW, 0, self.rows - 1))
+        return sp.Sum(clamp(some, ONE), (ROW, 0, self.rows - 1))
 
     @property
     def blind_rows_stand_first(self) -> bool:
@@ -213,7 +211,34 @@ class Mask:
         last = self.intervals[-1].last
         if last is None or floor_of(last) >= 0:
             return ZERO
-        return _clamp(-last.xreplace({ROW: ZERO, COPY: self.intervals[-1].copies - 1}), self.rows)
+        return self._rows_below_0(last.xreplace({COPY: self.intervals[-1].copies - 1}))
+
+    def _rows_below_0(self, bound: sp.Expr) -> sp.Expr:
+        """How many queries have a bound below 0; it rises, so they stand first."""
+        if bound.func in (sp.Min, sp.Max):
+            one, *others = (self._rows_below_0(sp.expand(end)) for end in bound.args)
+            return reduce(least if bound.func is sp.Max else most, others, one)
+        if not bound.has(ROW):
+            return least(self.rows, self.rows * most(-bound, ZERO))
+        if is_line(bound):
+            return clamp(-bound.xreplace({ROW: ZERO}), self.rows)
+        return sp.Sum(least(most(-bound, ZERO), ONE), (ROW, 0, self.rows - 1))
+
+    @property
+    def some_row_sees_a_key(self) -> bool:
+        """Whether the last query plainly sees one; not so where the keys are those of one part of several."""
+        last = self.intervals[-1].last
+        at = {ROW: self.rows - 1, COPY: self.intervals[-1].copies - 1}
+        return last is None or floor_of(sp.expand(last.xreplace(at))) >= 0
+
+
+def _shifted(bound: sp.Expr | None, by: sp.Expr) -> sp.Expr | None:
+    """A bound counted from key *by*."""
+    if bound is None:
+        return None
+    if bound.func in (sp.Min, sp.Max):
+        return bound.func(*(sp.expand(end - by) for end in bound.args))
+    return sp.expand(bound - by)
 
 
 def united(spans: list[tuple[Interval, Span]]) -> sp.Expr:
@@ -246,63 +271,6 @@ def copies_united(interval: Interval, span: Span, reached: sp.Expr | None) -> sp
         raise NotImplementedError(f"copies behind another interval: {interval}")
     start = (end - begin).xreplace({COPY: ZERO})
     return start + sp.Sum(once, (COPY, 1, interval.copies - 1))
-
-
-def is_line(bound: sp.Expr) -> bool:
-    """Whether a bound rises by one a query."""
-    return not sp.expand(bound - ROW).has(ROW)
-
-
-def _clamp(x: sp.Expr, top: sp.Expr) -> sp.Expr:
-    """*x* held between 0 and *top*."""
-    return most(least(sp.expand(x), top), ZERO)
-
-
-def clamped(line: sp.Expr, top: sp.Expr, since: sp.Expr, until: sp.Expr) -> sp.Expr:
-    """``clamp(line, 0, top)`` summed over the queries from *since* to *until* - 1."""
-    offset = sp.expand(line - ROW)
-    return _clamped_prefix(offset + until - 1, top) - _clamped_prefix(offset + since - 1, top)
-
-
-def _clamped_prefix(x: sp.Expr, top: sp.Expr) -> sp.Expr:
-    """``sum_{t <= x} clamp(t, 0, top)``."""
-    x = sp.expand(x)
-    m = _clamp(x, top)
-    return m * (m + 1) / 2 + top * most(x - top, ZERO)
-
-
-def _stair(bound: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
-    """(C, a) where a bound is ``C floor((q + a)/C)``: a line held at multiples of C."""
-    rounded = next((f for f in sp.Mul.make_args(bound) if f.func is sp.floor), None)
-    if rounded is None:
-        return None
-    size = bound / rounded
-    line = sp.expand(rounded.args[0] * size)
-    return None if size.has(ROW) or not is_line(line) else (size, sp.expand(line - ROW))
-
-
-def _stairs(x: sp.Expr, size: sp.Expr, top: sp.Expr) -> sp.Expr:
-    """``sum_{t <= x} clamp(C floor(t/C), 0, top)``: the stair passes *top* at the first multiple of C that is not below it."""
-    passes = size * up(top / size)
-    through = sp.expand(x + 1) == top  # the stair ends where the keys do, and passes nothing
-    y = top if through else _clamp(x + 1, passes)
-    whole = down(y / size)
-    beyond = ZERO if through else top * most(x + 1 - passes, ZERO)
-    return size**2 * whole * (whole - 1) / 2 + size * whole * (y - size * whole) + beyond
-
-
-def _steps_of(bound: sp.Expr) -> Steps | None:
-    """The step function of a bound that is one and a constant."""
-    found = next((term for term in sp.Add.make_args(bound) if isinstance(term, Steps)), None)
-    return None if found is None or (bound - found).has(ROW) else found
-
-
-def _stepped(bound: Steps, until: sp.Expr) -> sp.Expr:
-    """A step function of the query summed over the first *until* of them, its last step being the last one reached."""
-    runs = bound.runs
-    whole = sum(value * (end - start) for (start, value), (end, _) in pairwise(runs))
-    start, value = runs[-1]
-    return whole + value * (until - start)
 
 
 def causal(rows: sp.Expr, columns: sp.Expr, *, align: str = "bottom-right", row: str = "q", column: str = "k") -> Mask:

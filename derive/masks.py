@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import sympy as sp
 
+from derive.block_list import BlockList, Rows, block_intervals
 from derive.density import Density
 from derive.errors import BadValueError, nearest
 from derive.extremes import down, least, most
-from derive.mask import Interval, Mask
+from derive.interval import Interval
+from derive.mask import Mask
 from derive.steps import steps
 from derive.symbols import COPY, MEANINGS, ROW, C_k, N_g, N_p, N_s, W, W_l, W_r, n_d, symbol
 
@@ -93,6 +96,11 @@ def _dilated(own: sp.Expr, _: Numbers) -> Keys:
     return Keys(says, (Interval(key, key, copies=W),))
 
 
+def _blocks(_: sp.Expr, kept: Rows) -> Keys:
+    says = f"{sum(map(len, kept))} blocks of C_b queries by C_b keys are kept, as listed"
+    return Keys(says, block_intervals(kept))
+
+
 def _starts(lengths: Numbers) -> tuple[list[int], list[int]]:
     """Where each document starts, as the positions and as the values of a step function."""
     starts = [0, *accumulate(lengths[:-1])]
@@ -112,11 +120,13 @@ class Form:
         uses: keys of the sizes it is written in, as a person types them.
         keys: what a query sees, from the position of its own key and the list that was given.
         takes: key of the list it needs; empty when it needs none.
+        needs: what that list is, with an example.
     """
 
     uses: tuple[str, ...]
-    keys: Callable[[sp.Expr, Numbers], Keys]
+    keys: Callable[[sp.Expr, Any], Keys]
     takes: str = ""
+    needs: str = "the lengths of the documents, such as docs=512,512,1024"
 
 
 FORMS: Mapping[str, tuple[Form, ...]] = {
@@ -129,6 +139,9 @@ FORMS: Mapping[str, tuple[Form, ...]] = {
     "dilated": (Form(("W", "dilation"), _dilated),),
     "docs": (Form((), _documents, takes="docs"),),
     "docs-full": (Form((), _whole_documents, takes="docs"),),
+    "blocks": (
+        Form(("block",), _blocks, takes="blocks", needs="the kept blocks of each row, such as blocks=0/0,1/0,2"),
+    ),
 }
 """Each mask, bottom-right; ``-tl`` behind the name is top-left. The first form is meant when no size is given."""
 
@@ -149,7 +162,7 @@ LIST_KEYS = frozenset(form.takes for forms in FORMS.values() for form in forms i
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Which mask is meant: its name, the keys that were given, which choose the form, and its list.
+    """Which mask is meant: its name, the keys that were given, which choose the form, and its list, of lengths or of blocks.
 
     Raises:
         UnknownNameError: no mask has this name.
@@ -159,6 +172,7 @@ class Pattern:
     name: str = "full"
     given: frozenset[str] = frozenset()
     numbers: Numbers = ()
+    kept: Rows = ()
 
     def __post_init__(self) -> None:
         if self.name not in KNOWN:
@@ -167,10 +181,8 @@ class Pattern:
         stray = sorted(self.given - _used(form) - {SHARES.get(self.name, "")})
         if stray:
             raise BadValueError(_unused(self.name, stray[0]))
-        if form is not None and form.takes and not self.numbers:
-            raise BadValueError(
-                f"mask={self.name} needs the lengths of the documents, such as {form.takes}=512,512,1024"
-            )
+        if form is not None and form.takes and not (self.kept or self.numbers):
+            raise BadValueError(f"mask={self.name} needs {form.needs}")
         if form is not None and len(form.uses) > 1 and 0 < len(self.given) < len(form.uses) and len(self._forms) > 1:
             missing = next(key for key in form.uses if key not in self.given)
             raise BadValueError(f"mask={self.name} with {min(self.given)}= needs {missing}= too")
@@ -212,27 +224,28 @@ class Pattern:
             return None
         top_left = self.name.endswith(TOP_LEFT) or bool(self.form.takes)
         own = ROW if top_left else sp.expand(ROW + columns - rows)
-        keys = self.form.keys(own, self.numbers)
+        keys = self.form.keys(own, self.kept or self.numbers)
         first, *others = keys.intervals
         words = keys.says.format(own="q" if top_left else "q + N_k - N_q")
         align = "" if self.form.takes else (", top-left" if top_left else ", bottom-right")
         says = f"{self.name.removesuffix(TOP_LEFT)}{align}: {words}"
-        return Mask(
-            self.name, says, row, column, rows, columns, first.first, first.last, tuple(others),
-            first.since, first.until, first.copies,
-        )  # fmt: skip
+        where = (self.name, says, row, column, rows, columns, first.first, first.last, tuple(others))
+        bounds = (first.since, first.until, first.copies)
+        return BlockList(*where, *bounds, kept=self.kept) if self.kept else Mask(*where, *bounds)
 
     def __str__(self) -> str:
-        return self.name + (
-            f" {self.form.takes}={','.join(map(str, self.numbers))}" if self.form and self.numbers else ""
-        )
+        rows = "/".join(",".join(map(str, row)) or "-" for row in self.kept)
+        listed = rows or ",".join(map(str, self.numbers))
+        return self.name + (f" {self.form.takes}={listed}" if self.form and listed else "")
 
 
 def patterns(documents: tuple[Numbers, ...] = ()) -> list[Pattern]:
-    """Every mask in every form, those that take a list once for each of *documents*."""
+    """Every mask in every form, those that take documents once for each of *documents*; blocks are listed for one length."""
     found = [Pattern()]
     for name, forms in FORMS.items():
         for form in forms:
+            if form.takes == "blocks":
+                continue
             if form.takes:
                 found += [Pattern(name, frozenset((form.takes,)), lengths) for lengths in documents]
             else:

@@ -5,9 +5,10 @@
     O[h,q,e] = sum[k] P[h,q,k] * V[h,k,e]
 
 Operators: ``A * B``, ``A + B``, ``A - B``, ``A / B``, ``exp(A)``, ``log(A)``, ``neg(A)``, ``tanh(A)``, ``sigmoid(A)``,
-``relu(A)``, ``softmax(A)``, a plain ``A`` (copy), each after an optional ``sum[...]`` or ``max[...]``; ``position()`` and
-``keep(p)``, which generate what they leave; and ``T[q,k] = top(X[q,j])``, the positions of the largest along j, with
-``G[q,k,c] = gather(C[j,c], T[q,k])``, the rows that stand there. A name without brackets is a scalar argument.
+``relu(A)``, ``max(A, B)``, the larger, ``softmax(A)``, a plain ``A`` (copy), each after an optional ``sum[...]`` or
+``max[...]``; ``position()`` and ``keep(p)``, which generate what they leave; and ``T[q,k] = top(X[q,j])``, the positions of
+the largest along j, with ``G[q,k,c] = gather(C[j,c], T[q,k])``, the rows that stand there. A name without brackets is a
+scalar argument.
 
 ``H[n] = previous[n] J[n]`` is J one step behind, zero at the first; J may be defined further down, in terms of H: a
 recurrence. ``A_k[k] = view(A[q])`` is A under another index name.
@@ -32,6 +33,7 @@ _LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max|previous)\[([\w,\s]+)\]\s*)?(
 _BINARY = re.compile(rf"^{_TENSOR}\s*([*+\-/])\s*{_TENSOR}$", re.ASCII)
 _UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|relu|keep|softmax|view|top)\({_TENSOR}\)$", re.ASCII)
 _GATHER = re.compile(rf"^gather\({_TENSOR}\s*,\s*{_TENSOR}\)$", re.ASCII)
+_MAXIMUM = re.compile(rf"^max\({_TENSOR}\s*,\s*{_TENSOR}\)$", re.ASCII)
 _COPY = re.compile(rf"^{_TENSOR}$", re.ASCII)
 _OPERATORS = {"*": Map.MUL, "+": Map.ADD, "-": Map.SUB, "/": Map.DIV}
 
@@ -108,11 +110,13 @@ def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]
         return Map(found[1]), [(found[2], found[3])]
     if found := _GATHER.match(text):
         return Map.GATHER, [(found[1], found[2]), (found[3], found[4])]
+    if found := _MAXIMUM.match(text):
+        return Map.MAXIMUM, [(found[1], found[2]), (found[3], found[4])]
     if found := _BINARY.match(text):
         return _OPERATORS[found[3]], [(found[1], found[2]), (found[4], found[5])]
     if found := _COPY.match(text):
         return Map.COPY, [(found[1], found[2])]
     raise IllFormedError(
         f"{_said(line)}: {_said(text)} is none of A * B, A + B, A - B, A / B, exp(A), log(A), neg(A), tanh(A), sigmoid(A), "
-        "relu(A), softmax(A), position(), keep(p), view(A), top(A), gather(A, T), A"
+        "relu(A), max(A, B), softmax(A), position(), keep(p), view(A), top(A), gather(A, T), A"
     )

@@ -72,6 +72,7 @@ MAPS: dict[Map, Callable[..., Array]] = {
     Map.TANH: lambda _, a: np.tanh(a),
     Map.SIGMOID: lambda _, a: np.exp(-np.logaddexp(0.0, -a)),
     Map.RELU: lambda _, a: np.maximum(a, 0.0),
+    Map.MAXIMUM: lambda _, a, b: np.maximum(a, b),
     Map.TOP: lambda _, made: made,
     Map.GATHER: lambda _, made: made,
     Map.POSITION: lambda _, made: made,

@@ -10,6 +10,7 @@ What moves for a tile of a partial sum that a CTA visits n times (a visit lasts 
     kept on chip between visits        reads n - 1    writes n if it is an output, else n - 1 (nobody reads the last)
     in memory, and it leaves the SM    reads n        writes n, or n - 1 where an output is finished in its place
     output, never visited              reads 0        writes 1
+    added to by several CTAs           reads n        writes n, for each CTA; memory is zero at first
 
 A partial sum in memory leaves the SM when, inside a sequential loop that it is summed over, a sequential loop that carries
 it has more than one trip.
@@ -17,7 +18,6 @@ it has more than one trip.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,11 +27,11 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from derive.einsum import Einsum, Tensor
-from derive.evaluate import intervals, sizes, whole
-from derive.mask import Mask
+from derive.evaluate import sizes
 from derive.replay_gather import brought_in
+from derive.replay_mask import Tiles, kept_tiles
 from derive.replay_state import state_moves
-from derive.schedule import Kernel, Loop, Schedule
+from derive.schedule import Kernel, Schedule
 
 Values = Mapping[str, int | Fraction]
 Coordinates = tuple[int, ...]
@@ -65,24 +65,6 @@ class Walk:
     tile_visits: int
     points: dict[str, int]
     live: dict[str, int]
-
-
-class Tiles:
-    """The tiles of one loop: rows are positions in the flattened indices, the first index slowest."""
-
-    def __init__(self, loop: Loop, extents: Mapping[str, int], values: Values) -> None:
-        self.loop = loop
-        self.tile = whole(loop.tile, values)
-        self.extent = prod(extents[i.name] for i in loop.indices)
-        self.rows = [min(self.tile, self.extent - start) for start in range(0, self.extent, self.tile)]
-        self.trips = len(self.rows)
-
-    def positions(self, trip: int, index: str, extents: Mapping[str, int]) -> list[int]:
-        """Where *index* stands in the rows of a tile, sorted, each once."""
-        names = [i.name for i in self.loop.indices]
-        faster = prod(extents[name] for name in names[names.index(index) + 1 :])
-        start = trip * self.tile
-        return sorted({row // faster % extents[index] for row in range(start, start + self.rows[trip])})
 
 
 class Operand:
@@ -158,7 +140,7 @@ class Nest:
         self.loops = [Tiles(loop, self._extents, values) for loop in kernel.loops]
         self._grid = len(kernel.grid)
         self._iterations: dict[Coordinates, list[Coordinates]] = {}
-        self._pairs = self._kept_pairs(schedule.graph.mask, values) if kernel.skips_masked else None
+        self._kept = kept_tiles(schedule.graph.mask, self.loops, values, self._extents) if kernel.skips_masked else None
         self.nodes = schedule.nodes(kernel)
         self.inputs = [self._operand(t) for t in brought_in(self.nodes, schedule.inputs_of(kernel))]
         self.finished = finished_in_place(schedule, kernel)
@@ -175,30 +157,13 @@ class Nest:
     def _partial_sum(self, einsum: Einsum, is_output: bool) -> _PartialSum:
         tensor = einsum.output
         operand = self._operand(tensor)
+        if added_across_ctas(self.kernel, einsum):
+            return _PartialSum(operand, reads_first=True, writes_last=True, is_output=False)
         summed = [n for n, t in enumerate(self.loops) if n >= self._grid and set(t.loop.indices) & set(einsum.reduced)]
         leaves = any(n > summed[0] and self.loops[n].trips > 1 for n in operand.carriers)
         in_memory = self.kernel.in_memory and leaves
         stored = in_memory and tensor.name not in self.finished.values()
         return _PartialSum(operand, in_memory, is_output or stored, is_output)
-
-    def _kept_pairs(self, mask: Mask | None, values: Values) -> tuple[int, int, frozenset[tuple[int, int]]] | None:
-        """Positions of the row and the column loop, and the tile pairs in which some query sees some key."""
-        if mask is None:
-            return None
-        found = {i.name: n for n, tiles in enumerate(self.loops) for i in tiles.loop.indices}
-        row, column = found.get(mask.row), found.get(mask.column)
-        if row is None or column is None or row == column:
-            return None
-        rows, columns = self.loops[row], self.loops[column]
-        ends = intervals(mask, values)
-        keys = [columns.positions(j, mask.column, self._extents) for j in range(columns.trips)]
-        kept = set()
-        for i in range(rows.trips):
-            seen = {span for q in rows.positions(i, mask.row, self._extents) for span in ends[q]}
-            for j, tile in enumerate(keys):
-                if any(bisect_left(tile, first) < bisect_right(tile, last) for first, last in seen):
-                    kept.add((i, j))
-        return row, column, frozenset(kept)
 
     def ctas(self) -> Iterator[Coordinates]:
         """Every CTA in grid order."""
@@ -208,9 +173,9 @@ class Nest:
         """Its innermost iterations in order, without those that the mask empties."""
         if cta not in self._iterations:
             found = [cta + at for at in product(*(range(tiles.trips) for tiles in self.loops[self._grid :]))]
-            if self._pairs is not None:
-                row, column, kept = self._pairs
-                found = [at for at in found if (at[row], at[column]) in kept]
+            if self._kept is not None:
+                at_tile, kept = _picked(self._kept[0]), self._kept[1]
+                found = [at for at in found if at_tile(at) in kept]
             self._iterations[cta] = found
         return self._iterations[cta]
 
@@ -275,9 +240,9 @@ class Nest:
             tile = prod(self.loops[n].tile for n in relevant)
             rest = prod(self._extents[name] for name in names - looped)
             run = tuple(sorted({*relevant, *range(self._grid)}))
-            rows, keys = self._pairs[:2] if self._pairs is not None else (0, 0)
+            rows, keys = self._kept[0][:2] if self._kept is not None else (0, 0)
             skips = e.domain is not None or (keys in relevant and rows not in relevant and rows < self._grid)
-            if self._pairs is None or not skips:
+            if self._kept is None or not skips:
                 runs = prod(self.loops[n].trips for n in run)
             else:
                 if run not in tiles_run:
@@ -293,7 +258,13 @@ class Nest:
 
 def is_partial_sum(kernel: Kernel, einsum: Einsum) -> bool:
     """Whether an Einsum of *kernel* reduces an index that a sequential loop runs over: its result builds up."""
-    return any(i in einsum.reduced for loop in kernel.sequential for i in loop.indices)
+    sequential = any(i in einsum.reduced for loop in kernel.sequential for i in loop.indices)
+    return sequential or added_across_ctas(kernel, einsum)
+
+
+def added_across_ctas(kernel: Kernel, einsum: Einsum) -> bool:
+    """Whether CTAs add their shares of an Einsum's result to memory."""
+    return kernel.atomic and any(i in einsum.reduced for loop in kernel.grid for i in loop.indices)
 
 
 def finished_in_place(schedule: Schedule, kernel: Kernel) -> dict[str, str]:

@@ -50,6 +50,9 @@ def kernel_dram(schedule: Schedule, kernel: Kernel) -> Moves:
         shared = next((s for s in groups if tensor in s.tensors), None)
         if shared is not None:
             moves[tensor.name] = Move(_shared_reads(shared, kernel, tensor, met, move.read), move.write)
+        elif tensor in schedule.added_up_of(kernel):
+            fits, touched = at_most(live, C_L2), first_touch(kernel, tensor, met)
+            moves[tensor.name] = Move(_where(fits, sp.Integer(0), move.read), _where(fits, touched, move.write))
         elif tensor.name in states:
             fits = at_most(live, C_L2)
             in_cache = _where_any(
@@ -96,13 +99,14 @@ def _shared_reads(shared: Sharing, kernel: Kernel, tensor: Tensor, met: Coverage
     """Elements of a shared tensor read from HBM: once, once a wave, or as often as the SMs ask.
 
     CTAs that start at different keys share nothing as they stream: under a mask those of a wave that sweeps backwards, and
-    all of them where the mask has a first key of its own.
+    all of them where the mask has a first key of its own, or leaves less of one part of the keys than of another.
     """
     a_slice = first_touch(kernel, tensor, met) / shared.slices
     once = a_slice * shared.slices * shared.copies
     if shared.caches != 1:
         once = least(once, unshared)  # copies are counted from above, the SMs' own reads are not exceeded
-    if met is not None and (shared.sawtooth or not met.mask.starts_at_key_0):
+    apart = met is not None and (met.parts is not None or met.keys.grid or not met.mask.starts_at_key_0)
+    if met is not None and (shared.sawtooth or apart):
         return cases((once, shared.fits), (unshared, sp.true))
     streamed = a_slice * shared.copies * shared.streamed
     if met is not None:

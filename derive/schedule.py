@@ -11,7 +11,7 @@ from functools import cached_property
 
 import sympy as sp
 
-from derive.einsum import Einsum, Index, Map, Tensor
+from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import IllFormedError
 from derive.extremes import up
 from derive.graph import Graph
@@ -76,6 +76,8 @@ class Kernel:
         in_memory: partial sums live in memory throughout, as in FlashAttention-1's Algorithm 1: read and written at
             every visit, the first included; so do the states of a recurrence, read and written at every trip of its loop.
         residency: what the cache keeps, where that is modelled.
+        atomic: sums over a grid loop lie in memory, zero at first, and CTAs add their shares to them as they go: each share is
+            a read and a write of memory, in whatever order they come.
     """
 
     einsums: tuple[str, ...]
@@ -83,6 +85,7 @@ class Kernel:
     skips_masked: bool = False
     in_memory: bool = False
     residency: Residency | None = None
+    atomic: bool = False
 
     def __post_init__(self) -> None:
         grid = [loop.grid for loop in self.loops]
@@ -160,7 +163,7 @@ class Schedule:
                 done.add(name)
             for loop in kernel.grid:
                 for name in kernel.einsums:
-                    if not self.is_independent(name, kernel, loop.indices):
+                    if not self.is_independent(name, kernel, loop.indices) and not self.is_added_up(name, kernel, loop):
                         raise IllFormedError(
                             f"kernel {kernel.name}: {name} does not carry the grid loop {loop}, so its CTAs would meet in it"
                         )
@@ -249,6 +252,18 @@ class Schedule:
         if any(i in e.output.indices for i in indices):
             return True
         return not self._leaves(name, kernel) and not any(i in e.reduced for i in indices)
+
+    def is_added_up(self, name: str, kernel: Kernel, loop: Loop) -> bool:
+        """Whether *name* is a plain sum over a grid loop that CTAs add their shares to, and that no CTA reads."""
+        e = self.graph.producers[name]
+        plain = e.reduce is Reduce.SUM and e.rescale is None and all(i in e.reduced for i in loop.indices)
+        waiting = any(reader.output.name in kernel.einsums for reader in self.graph.readers.get(name, ()))
+        return kernel.atomic and loop.grid and plain and not waiting
+
+    def added_up_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
+        """The sums in memory that CTAs of *kernel* add their shares to."""
+        outputs = self.outputs_of(kernel)
+        return tuple(t for t in outputs if any(self.is_added_up(t.name, kernel, loop) for loop in kernel.grid))
 
     def nodes(self, kernel: Kernel) -> tuple[Einsum, ...]:
         """The Einsums of *kernel*, in order."""

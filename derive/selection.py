@@ -56,12 +56,14 @@ def _gathered(einsum: Einsum, axes: Sequence[str], rows: Block, positions: Block
     return Block(tuple(axes), rows.values[tuple(index)])
 
 
-def random_positions(rows: int, shape: Sequence[int], rng: np.random.Generator) -> Array:
-    """Positions among *rows*, distinct along the last axis.
+def random_positions(rows: int, shape: Sequence[int], rng: np.random.Generator, *, distinct: bool = True) -> Array:
+    """Positions among *rows*, distinct along the last axis unless they may repeat.
 
     Raises:
-        DomainError: there are fewer rows than positions.
+        DomainError: there are fewer rows than distinct positions.
     """
+    if not distinct:
+        return rng.integers(0, rows, shape).astype(np.float64)
     if shape[-1] > rows:
         raise DomainError(f"{shape[-1]} distinct positions among {rows} rows cannot be drawn; select fewer")
     order = rng.random((*shape[:-1], rows)).argsort(axis=-1)[..., : shape[-1]]

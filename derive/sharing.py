@@ -45,6 +45,7 @@ class Sharing:
         sawtooth: whether odd waves sweep backwards.
         beside: bytes that the running CTAs keep for themselves in the same cache.
         others: live bytes of the slices of other tensors, which other CTAs share.
+        adds: whether CTAs add to sums in memory of the same slices, which are then part of F and of t.
     """
 
     tensors: tuple[Tensor, ...]
@@ -57,6 +58,7 @@ class Sharing:
     sawtooth: bool
     beside: sp.Expr
     others: sp.Expr = sp.Integer(0)  # noqa: RUF009  (SymPy numbers are immutable)
+    adds: bool = False
 
     @property
     def copies(self) -> sp.Expr:
@@ -175,7 +177,7 @@ class Sharing:
     def is_exact(self, *, masked: bool) -> sp.Basic:
         """Where the count is what an LRU cache shows; elsewhere the cache shows at most the count."""
         one_cache = sp.Eq(self.caches, 1)
-        if self.others != 0:
+        if self.others != 0 or self.adds:
             return sp.And(self.fits, one_cache)
         if self.caches != 1:
             dealt = sp.And(sp.Eq(sp.Mod(self.sharers, self.caches), 0), sp.Eq(self.rounds, 1))
@@ -206,7 +208,7 @@ def sharings(schedule: Schedule, kernel: Kernel) -> tuple[Sharing, ...]:
     if kernel.residency is None:
         return ()
     groups: dict[tuple[Loop, ...], list[Tensor]] = {}
-    for t in schedule.inputs_of(kernel):
+    for t in (*schedule.inputs_of(kernel), *schedule.added_up_of(kernel)):
         if t.name in kernel.residency.tensors and is_shared(kernel, t):
             groups.setdefault(tuple(x for x in kernel.grid if x.carried_by(t)), []).append(t)
     found = [_sharing(schedule, kernel, shared) for shared in groups.values()]
@@ -230,10 +232,13 @@ def _sharing(schedule: Schedule, kernel: Kernel, shared: list[Tensor]) -> Sharin
     assert kernel.residency is not None
     rounds, slices, sharers = split_grid(kernel, shared[0])
     met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+    if met is not None and met.parts is not None:
+        met = None  # parts are left unequally: the largest may be whole
     total = sp.Add(*(first_touch(kernel, t, met) * t.width for t in shared))
     step = sp.Add(*(_step_elements(kernel, t) * t.width for t in shared))
+    added = set(schedule.added_up_of(kernel)) & set(shared)
     return Sharing(
-        tuple(shared),
+        tuple(t for t in shared if t not in added),
         slices,
         sharers,
         rounds,
@@ -242,6 +247,7 @@ def _sharing(schedule: Schedule, kernel: Kernel, shared: list[Tensor]) -> Sharin
         kernel.residency.caches,
         kernel.residency.sawtooth,
         own_working_set(schedule, kernel),
+        adds=bool(added),
     )
 
 

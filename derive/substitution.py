@@ -28,7 +28,13 @@ def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:
     return expression.func(*parts)
 
 
+def outermost(total: sp.Sum) -> tuple[sp.Expr, sp.Symbol, sp.Expr, sp.Expr]:
+    """(term, index, first, last) of a sum; SymPy writes a sum of sums as one with several indices, the innermost first."""
+    term, *within, (index, first, last) = total.args
+    return (sp.Sum(term, *within) if within else term), index, first, last
+
+
 def free(expression: sp.Basic) -> set[sp.Symbol]:
     """The symbols of *expression* that no sum binds; SymPy's own ``free_symbols`` asks every part of a sum again."""
-    bound = {total.args[1].args[0] for total in expression.atoms(sp.Sum)}
+    bound = {limits.args[0] for total in expression.atoms(sp.Sum) for limits in total.args[1:]}
     return set(expression.atoms(sp.Symbol)) - bound

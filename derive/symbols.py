@@ -49,6 +49,7 @@ MEANINGS: dict[str, Meaning] = {
     "W_l": Meaning("left", "keys of a window before the query's own"),
     "W_r": Meaning("right", "keys of a window after the query's own"),
     "C_k": Meaning("C", "keys of a chunk"),
+    "C_b": Meaning("block", "queries, and keys, of a block of a mask that names its blocks"),
     "N_p": Meaning("prefix", "keys of the prefix that every query sees"),
     "N_s": Meaning("sinks", "keys at the start that every later query sees"),
     "N_g": Meaning("globals", "tokens at the start that see all keys and are seen by all queries"),
@@ -56,10 +57,15 @@ MEANINGS: dict[str, Meaning] = {
     "n_t": Meaning("topk", "keys that are selected for each query"),
     "h_i": Meaning("hi", "heads of the indexer that scores all keys"),
     "d_i": Meaning("di", "channels of a head of the indexer"),
+    "l_c": Meaning("lc", "tokens of a block that is compressed into one key"),
+    "d_s": Meaning("stride", "tokens from one compressed block to the next"),
+    "l_s": Meaning("ls", "tokens of a block that is selected whole"),
+    "n_b": Meaning("nb", "blocks that are selected for each query"),
     "s": Meaning("s", "share of the tiles that is kept"),
     "R": Meaning("devices", "devices that share the work"),
     "L": Meaning("layers", "layers of the stack"),
     "L_w": Meaning("windowed", "layers of the stack that see a window alone"),
+    "n_page": Meaning("page", "tokens of a page of the cache"),
     "C_kv": Meaning("", "room for the cache of keys and values", "bytes"),
     "F": Meaning("", "matrix FLOP of one device in a second", "FLOP/s"),
     "B_link": Meaning("", "bytes that a device receives over its links in a second", "B/s"),
@@ -121,9 +127,12 @@ C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
 b_h, I_m = symbol("b_h"), symbol("I_m")
 h_i, d_i, b_i = symbol("h_i"), symbol("d_i"), symbol("b_i")
+l_c, d_s, l_s, n_b = symbol("l_c"), symbol("d_s"), symbol("l_s"), symbol("n_b")
 W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
+C_b = symbol("C_b")
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
 L, L_w, C_kv = symbol("L"), symbol("L_w"), symbol("C_kv")
+n_page = symbol("n_page")
 R, F, B_link = symbol("R"), symbol("F"), symbol("B_link")
 n_s, b_part = symbol("n_s"), symbol("b_part")
 ROW = dummy("q")

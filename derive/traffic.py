@@ -23,7 +23,7 @@ import sympy as sp
 
 from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
-from derive.coverage import Coverage, coverage
+from derive.coverage import Coverage, PartedCoverage, coverage
 from derive.einsum import Map, Tensor
 from derive.errors import DomainError
 from derive.extremes import least
@@ -47,7 +47,12 @@ def kernel_traffic(schedule: Schedule, kernel: Kernel) -> Moves:
 
 
 def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> Moves:
-    """Elements read and written by each tensor in one kernel, when *met* says which tiles its mask leaves."""
+    """Elements read and written by each tensor in one kernel, when *met* says which tiles its mask leaves.
+
+    Raises:
+        DomainError: a loop that a sum does not run over stands outside one that it does: its trips would sum it again.
+    """
+    _check_sums(schedule, kernel)
     moves: dict[str, Move] = {}
     states = {state.name: _carried(kernel, state, steps) for state, steps in schedule.states_of(kernel)}
     rows = schedule.gathers_of(kernel)
@@ -64,6 +69,21 @@ def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> M
         if move.read != 0 or move.write != 0:
             moves[tensor.name] = move
     return Moves(moves, Unit.ELEMENT)
+
+
+def _check_sums(schedule: Schedule, kernel: Kernel) -> None:
+    """Every sum or maximum that builds up does so once."""
+    for e in schedule.nodes(kernel):
+        own = [n for n, loop in enumerate(kernel.loops) if any(i in e.space for i in loop.indices)]
+        builds_up = any(_reduces(schedule, e.output, loop) for loop in kernel.sequential)
+        outside = (
+            x for x in kernel.loops[: max(own, default=0)] if not x.grid and not any(i in e.space for i in x.indices)
+        )
+        if builds_up and (again := next(outside, None)) is not None:
+            raise DomainError(
+                f"kernel {kernel.name}: {e.output} would be summed again at each trip of ({again}), which is not counted; "
+                f"move that loop inside, or make {e.output.name} in a kernel of its own"
+            )
 
 
 def compulsory(graph: Graph) -> Moves:
@@ -84,7 +104,7 @@ def _touched_of(graph: Graph, tensor: Tensor) -> sp.Expr:
         return rows
     mask = graph.mask
     if mask is not None and {mask.row, mask.column} <= {i.name for i in tensor.indices}:
-        return mask.pairs * sp.Mul(*(i.extent for i in tensor.indices if i.name not in (mask.row, mask.column)))
+        return mask.pairs * sp.Mul(*(i.extent for i in tensor.indices if i.name not in mask.axes))
     return sp.Mul(*(_touched(graph, i.name, i.extent) for i in tensor.indices))
 
 
@@ -104,8 +124,10 @@ def _rows_named(graph: Graph, tensor: Tensor) -> sp.Expr | None:
 
 def _touched(graph: Graph, index: str, extent: sp.Expr) -> sp.Expr:
     mask = graph.mask
-    if mask is None or index not in (mask.row, mask.column):
+    if mask is None or index not in mask.axes:
         return extent
+    if index == mask.part:  # keys are counted over all parts together
+        return sp.Integer(1)
     return mask.rows_touched if index == mask.row else mask.keys_touched
 
 
@@ -121,8 +143,12 @@ def is_accumulator(schedule: Schedule, kernel: Kernel, tensor: Tensor) -> bool:
 
 def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | None, *, leaves: bool) -> Move:
     """What *kernel* moves of a tensor it defines: a finished result once, a partial sum at every visit."""
-    once = first_touch(kernel, tensor, met)
+    once = first_touch(kernel, tensor, met) * _copies(kernel, tensor, met)
     kept = kernel.in_memory and not finished_in_place(schedule, kernel, tensor)
+
+    if tensor in schedule.added_up_of(kernel):  # zero at first, and nothing is written where no share is added
+        shares = _by_case(kernel, tensor, lambda prefix: _visits(prefix, tensor, met))
+        return Move(shares, shares)
 
     def is_partial(prefix: tuple[Loop, ...]) -> bool:
         return any(_reduces(schedule, tensor, loop) for loop in prefix if not loop.grid)
@@ -139,6 +165,12 @@ def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | 
         return _visits(prefix, tensor, met) + never_visited - last_visits
 
     return Move(_by_case(kernel, tensor, read), _by_case(kernel, tensor, write))
+
+
+def _copies(kernel: Kernel, tensor: Tensor, met: Coverage | None) -> sp.Expr:
+    """How many CTAs make one tile of *tensor*, each for itself: a result that does not depend on their loop."""
+    coupled = (met.rows, met.keys) if met is not None else ()
+    return sp.Mul(*(x.trips for x in kernel.grid if x not in coupled and not x.carried_by(tensor)))
 
 
 def _carried(kernel: Kernel, state: Tensor, steps: Loop) -> sp.Expr:
@@ -193,30 +225,41 @@ def _visits(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None) -> s
 def _elements(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None, *, once: bool) -> sp.Expr:
     """Elements of one tile of *tensor*, summed over the iterations of *prefix*; *once* counts no tile twice."""
     repeats: sp.Expr = sp.Integer(1)
-    coupled = (met.rows, met.keys) if met is not None else ()
+    parts = met.parts if met is not None else None
+    coupled = (met.rows, met.keys, parts) if met is not None else ()
     for loop in prefix:
         if loop not in coupled and not loop.carried_by(tensor) and not once:
             repeats *= loop.trips
     if met is None:
         return tensor.size * repeats
-    rows_vary, keys_vary = (loop in prefix and not once for loop in coupled)
+    rows_vary, keys_vary = (loop in prefix and not once for loop in (met.rows, met.keys))
+    size = tensor.size
+    if parts is not None and parts.carried_by(tensor):
+        size /= parts.extent
     if met.rows.carried_by(tensor) and met.keys.carried_by(tensor):
-        return tensor.size / (met.rows.extent * met.keys.extent) * repeats * met.pairs
+        return size / (met.rows.extent * met.keys.extent) * repeats * met.pairs
     if met.keys.carried_by(tensor):
         keys = met.key_rows if rows_vary else met.key_rows_once
-        return tensor.size / met.keys.extent * repeats * keys
+        return size / met.keys.extent * repeats * keys
     if met.rows.carried_by(tensor):
         rows = _query_rows(prefix, tensor, met) if keys_vary else met.query_rows_once
-        return tensor.size / met.rows.extent * repeats * rows
+        if once and isinstance(met, PartedCoverage) and size == tensor.size:
+            rows = met.query_rows_of_any_part
+        return size / met.rows.extent * repeats * rows
     if rows_vary and keys_vary:
-        return tensor.size * repeats * met.tiles
+        return size * repeats * met.tiles
     if keys_vary:
-        raise DomainError(f"{tensor} is read once a key tile that some query meets, which is not counted")
-    return tensor.size * repeats * (met.row_tiles if rows_vary else 1)
+        return size * repeats * met.key_tiles_once
+    return size * repeats * met.row_tiles if rows_vary else tensor.size * repeats
 
 
 def _query_rows(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage) -> sp.Expr:
-    """Query rows brought in while the keys vary: the last tile stays for the next keys unless other heads come between."""
+    """Query rows brought in while the keys vary: the last tile stays for the next keys unless other heads come between.
+
+    Nothing stays where each key tile has a CTA of its own.
+    """
+    if met.keys.grid:
+        return met.query_rows_met
     inside = prefix[prefix.index(met.keys) + 1 :]
     between = sp.Mul(*(loop.trips for loop in inside if loop != met.rows and loop.carried_by(tensor)))
     return cases((met.query_rows, sp.Eq(between, 1)), (met.query_rows_met, sp.true))

@@ -15,6 +15,7 @@ from derive.cost import Move, Moves
 from derive.dtype import dtype
 from derive.errors import DomainError, UnboundError
 from derive.exact import Number, holds, value
+from derive.extremes import greatest
 from derive.flops import Convention, Pipe, executed, flops, rescaling
 from derive.footprint import footprint, memory_peak
 from derive.residency import dram, live_between
@@ -145,10 +146,10 @@ class Account:
     def growth(self, alike: Mapping[sp.Symbol, sp.Expr]) -> Growth | None:
         """The Theta class of the SM-side elements over all tiles that fit M; ``None`` where it is not derived."""
         from derive.growth import growth  # closed forms alone do not wait for linear programs
-        from derive.growth.tile_bounds import sizes_fit
+        from derive.growth.tile_bounds import regime_of
 
         try:
-            return growth(self.derivation.schedule, alike, sizes_fit(self.mask_of, alike), constants=False)
+            return growth(self.derivation.schedule, alike, regime_of(self.mask_of, alike), constants=False)
         except DomainError:
             return None
 
@@ -205,7 +206,7 @@ class Account:
         """Bytes that must fit the cache for nothing to be read from HBM twice."""
         if self.sharing is not None:
             return self.sharing[1].live_bytes
-        return sp.Max(*self.handed_on.values()) if self.handed_on else None
+        return greatest(self.handed_on.values()) if self.handed_on else None
 
     @cached_property
     def fits(self) -> bool | None:
@@ -213,7 +214,7 @@ class Account:
         if self.live_bytes is None:
             return None
         try:
-            return holds(self.live_bytes <= symbol("C_L2"), self.values)
+            return holds(sp.Le(self.live_bytes, symbol("C_L2"), evaluate=False), self.values)
         except UnboundError:
             return None
 

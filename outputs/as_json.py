@@ -15,6 +15,7 @@ from outputs.account import by_tensor
 from outputs.best_sizes import at, best_of
 from outputs.latex import step_latex
 from outputs.notation import regime
+from outputs.sparsity import levels
 from outputs.splits import splits
 from outputs.trade import Trade, trades
 from rules.derivations import plan
@@ -98,6 +99,10 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
         "residency": _residency(explanation, account),
         "theta": _theta(explanation, account),
         "splits": _splits(account),
+        "sparsity": {
+            level.what: {"kept": _amount(account, level.kept), "of": _amount(account, level.of)}
+            for level in levels(account)
+        },
         "least": [
             {
                 "count": what,

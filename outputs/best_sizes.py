@@ -53,7 +53,8 @@ def counts(account: Account) -> Iterator[tuple[str, sp.Expr]]:
 
 def turning_points(account: Account, amount: sp.Expr) -> Iterator[Least]:
     """The sizes without a number in which *amount* is least somewhere inside."""
-    for symbol in sorted(amount.free_symbols, key=str):
+    bound = {s for total in amount.atoms(sp.Sum) for s in total.variables}  # free_symbols would rebuild every sum
+    for symbol in sorted(amount.atoms(sp.Symbol) - bound, key=str):
         if symbol.name in account.values or symbol == I_m:
             continue
         found = least(amount, symbol)

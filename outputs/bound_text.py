@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from derive.growth.program import region_of
 from outputs.layout import Section, Table
 from outputs.notation import chain, text, tidy
 from outputs.quantities import grouped, significant, size
@@ -185,9 +186,11 @@ def _levels(answer: Bounds) -> Section:
     table = Table(("schedule", "memory inside", "what crosses into it", "its tiles fit while"))
     notes = []
     for name, nested in answer.levels.items():
+        order = [(a.capacity, b.capacity) for a, b in zip(nested.levels, nested.levels[1:], strict=False)]
         for level in nested.levels:
-            order = [(a.capacity, b.capacity) for a, b in zip(nested.levels, nested.levels[1:], strict=False)]
-            needs = chain(c for c in level.growth.needs if c not in (*order, *answer.where))
+            parameters = level.growth.parameters
+            assumed = region_of(parameters, [*order, *answer.where])
+            needs = chain(parameters.conditions(level.growth.region, assumed))
             table.add(name, text(level.capacity), theta(level.growth.monomials), needs)
         word = "one nested choice of tiles reaches all of them" if nested.together else "no one choice reaches them all"
         notes.append(f"{name}: {word}, each level's tile inside the next one's")

@@ -82,7 +82,7 @@ class Below:
         of = (self.of.parameters, self.of.within, self.of.alike)
         facts = Facts.of(self.of.symbols, self.of.where, frozenset())
         yield from compulsory_bounds(derivation.schedule, *of, facts)
-        yield from contraction_bounds(derivation.schedule, *of, fused=True)
+        yield from contraction_bounds(derivation.schedule, *of, facts, fused=True)
         yield from cited_bounds(derivation.start, *of)
 
     @cached_property

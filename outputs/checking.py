@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from math import ceil, prod
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from outputs.request import Request
 
 
+_LARGEST = 256
+"""The largest size that may be given."""
+_MOST_POINTS = 2**24
+"""The most points of one Einsum that sizes given may make: the interpreter visits each, for every configuration."""
 _SHARE = 100
 """Configurations that a process tries at a time."""
 _DOCUMENTS = ((7,), (3, 5), (1, 1, 9), (8, 8, 8), (2, 11, 1, 6))
@@ -167,12 +172,22 @@ def search(asked: Asked, samples: int, seed: int, progress: Callable[[str], None
 
 
 def _refuse_large(request: Request) -> None:
-    """The witnesses visit every tile and pair, so given sizes must be small."""
+    """The witnesses visit every tile and pair, so given sizes must be small, and so must the work that they make together."""
+    sizes = {s.name for s in request.variant.symbols} | {"C_k", *request.pattern.sizes}
     for name, number in request.numbers.items():
-        if name in ("N_q", "N_k", "d", "d_v", "h", "h_k", "B", "C_k", *request.pattern.sizes) and number > 256:
+        if name in sizes and number > _LARGEST:
             raise BadValueError(
-                f"{name}={number} is too large to check pair by pair; give at most 256, or leave it out to draw it"
+                f"{name}={number} is too large to check pair by pair; give at most {_LARGEST}, or leave it out to draw it"
             )
+    graph = request.variant.graph(request.pattern)
+    ones = {s.name: 1 for i in graph.indices.values() for s in i.extent.free_symbols}
+    at: Mapping[str, Any] = {**ones, **request.numbers}
+    points = max(ceil(prod(value(i.extent, at) for i in e.space)) for e in graph.einsums)
+    if points > _MOST_POINTS:
+        raise BadValueError(
+            f"the sizes given make {points:,} points of one Einsum, too many to visit one by one; leave some out to draw "
+            f"them, or stay below {_MOST_POINTS:,}"
+        )
 
 
 @lru_cache(maxsize=256)

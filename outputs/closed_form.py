@@ -7,36 +7,44 @@ from typing import TYPE_CHECKING
 import sympy as sp
 from sympy.core.relational import Relational
 
+from outputs.layout import Section, Table
 from outputs.notation import cases, put, text, tidy
+from outputs.parts import conditions
 
 if TYPE_CHECKING:
     from outputs.account import Account
     from outputs.explanation import Explanation
-
-MOST_CONDITIONS = 4
-"""A closed form with more conditions than these is printed with its cases where they stand."""
+    from outputs.parts import Parts
 
 
-def form(answer: Explanation, amount: sp.Expr) -> str:
-    """A closed form in house notation; where it has cases, the one that holds at the given numbers comes alone."""
+def form(answer: Explanation, amount: sp.Expr, parts: Parts) -> str:
+    """A closed form in house notation; where it has cases, the one that holds at the given numbers comes alone.
+
+    Many cases that no number decides are cut into *parts*, which the caller prints.
+    """
     shown = put(amount, answer.shown)
     if not amount.has(sp.Piecewise):
         return text(tidy(shown))
     holds = _holding(answer.accounts[-1], amount)
     if holds is not None:
         return f"{text(tidy(put(holds, answer.shown)))} *"
-    if len(_conditions(amount)) > MOST_CONDITIONS:
-        return text(tidy(shown))  # each part with its own cases: all combinations of them say nothing more
-    found = cases(shown)
+    found = cases(parts.of(shown))
+    if len(found) == 1:
+        return text(tidy(found[0][0]))
     return "; ".join(
         f"{text(tidy(a))}{'' if c == sp.true else ' while ' + text(c)}" + ("" if c != sp.true else " otherwise")
         for a, c in found
     )
 
 
-def _conditions(amount: sp.Expr) -> set[sp.Basic]:
-    """The conditions that tell the cases of *amount* apart."""
-    return {c for choice in amount.atoms(sp.Piecewise) for _, c in choice.args if c != sp.true}
+def where(parts: Parts, behind: int = 0) -> list[Section]:
+    """What each of *parts* is in each of its cases; those that stand *behind* so many."""
+    table = Table(("", "is", ""))
+    for name, part in parts.since(behind):
+        for n, (amount, condition) in enumerate(cases(part)):
+            told = "otherwise" if condition == sp.true else f"while {text(condition)}"
+            table.add("" if n else name.name, text(tidy(amount)), told)
+    return [Section("where", table)] if table.rows else []
 
 
 def _holding(account: Account, amount: sp.Expr) -> sp.Expr | None:
@@ -61,9 +69,9 @@ def case_note(answer: Explanation, account: Account) -> str | None:
     amount = account.dram.total.amount
     if not amount.has(sp.Piecewise) or not account.is_numeric:
         return None
-    conditions = _conditions(amount)
-    if len(conditions) > 3:  # each tensor has cases of its own, and their combinations say nothing more
-        return _each_condition(answer, account, {r for c in conditions for r in c.atoms(Relational)})
+    told = conditions(amount)
+    if len(told) > 3:  # each tensor has cases of its own, and their combinations say nothing more
+        return _each_condition(answer, account, {r for c in told for r in c.atoms(Relational)})
     found = cases(amount)
     failed: list[str] = []
     for _, condition in found:

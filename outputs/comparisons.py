@@ -227,7 +227,7 @@ def _useful_work(trial: Trial) -> int:
     pairs = int(kept_pairs(graph.mask, trial.values).sum()) if graph.mask else 0
     counted = 0
     for e in filter(is_contraction, graph.einsums):
-        masked = () if e.domain is None else (e.domain.row, e.domain.column)
+        masked = () if e.domain is None else e.domain.axes
         others = prod(int(extents[i.name]) for i in e.space if i.name not in masked)
         counted += 2 * (pairs if masked else 1) * others
     formula = trial.number(trial.forms.matmul.amount)

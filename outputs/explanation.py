@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from derive.errors import PreconditionError
+from derive.errors import BadValueError, PreconditionError
 from derive.exact import Number
 from derive.graph import Graph
 from derive.masks import Pattern
-from derive.symbols import N, N_k, N_q, b, symbol
+from derive.symbols import MEANINGS, N, N_k, N_q, b, symbol
 from derive.training import Training
 from outputs.deduction import Options, account
 from outputs.threshold import Threshold, threshold
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from hardware.machine import Machine
     from outputs.account import Account
     from outputs.request import Request
+
+
+_OF_SOME_SCHEDULES = ("n_s", "B_d")
+"""Numbers that only some schedules have a use for; the tiles of rows and keys are read on where no schedule has them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,23 @@ class Explanation:
     def accounts(self) -> tuple[Account, ...]:
         """One account a schedule."""
         return tuple(self._account(self.request, name) for name in self.schedules)
+
+    def refuse_unused(self) -> None:
+        """Raise where a number is given that none of the schedules has a use for.
+
+        Raises:
+            BadValueError: it has none; the message says which number.
+        """
+        schedules = [account.derivation.schedule for account in self.accounts]
+        extents = (i.extent for s in schedules for i in s.graph.indices.values())
+        tiles = (loop.tile for s in schedules for kernel in s.kernels for loop in kernel.loops)
+        used = {symbol.name for e in (*extents, *tiles) for symbol in e.free_symbols}
+        for name in _OF_SOME_SCHEDULES:
+            if name in self.request.numbers and name not in used:
+                raise BadValueError(
+                    f"{MEANINGS[name].key}={self.request.numbers[name]} ({MEANINGS[name].says}) is used by none of "
+                    f"{', '.join(a.name for a in self.accounts)}; leave it out, or name a schedule that does"
+                )
 
     @property
     def fused(self) -> Account | None:

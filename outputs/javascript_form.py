@@ -15,6 +15,7 @@ import sympy as sp
 
 from derive.exact import Gcd
 from derive.steps import Steps
+from derive.substitution import outermost
 from outputs.notation import RELATIONS, divides
 
 _COMPARED = {"<=": ("atMost", False), "<": ("below", False), ">=": ("atMost", True), ">": ("below", True)}
@@ -32,7 +33,7 @@ def javascript_form(expression: sp.Basic) -> str:
 
 
 def javascript_program(forms: Mapping[str, sp.Basic]) -> str:
-    """*forms* as two constants: ``forms``, a function of ``v`` by name, and ``parts``, what occurs in them more than once.
+    """*forms* as two constants: ``forms``, a function of ``v`` or a part by name, and ``parts``, what occurs more than once.
 
     A part is computed when it is first asked for, so that no branch that does not hold is ever evaluated.
 
@@ -41,8 +42,12 @@ def javascript_program(forms: Mapping[str, sp.Basic]) -> str:
     """
     printer = _Printer({form: place for place, form in enumerate(_repeated(forms.values()))})
     parts = [f"v => {printer.whole(form)}" for form in printer.shared]
-    lines = [f"{json.dumps(name)}: v => {printer.form(form)}" for name, form in forms.items()]
-    return "const parts = [\n{}\n];\nconst forms = {{\n{}\n}};\n".format(",\n".join(parts), ",\n".join(lines))
+    groups: dict[str, list[str]] = {}
+    for name, form in forms.items():
+        group, bar, amount = name.rpartition("|")  # what many names begin with is written once
+        groups.setdefault(group + bar, []).append(f"{json.dumps(amount)}: {printer.named(form)}")
+    lines = [f"{json.dumps(group)}: {{{', '.join(entries)}}}" for group, entries in groups.items()]
+    return "const parts = [\n{}\n];\nconst forms = flat({{\n{}\n}});\n".format(",\n".join(parts), ",\n".join(lines))
 
 
 def _repeated(forms: Iterable[sp.Basic]) -> list[sp.Basic]:
@@ -58,10 +63,10 @@ def _repeated(forms: Iterable[sp.Basic]) -> list[sp.Basic]:
             if seen[form] > 1:
                 return
         if isinstance(form, sp.Sum):
-            index, low, high = form.args[1].args
+            term, index, low, high = outermost(form)
             visit(low, bound)
             visit(high, bound)
-            visit(form.args[0], bound | {index.name})
+            visit(term, bound | {index.name})
         elif isinstance(form, sp.Piecewise):
             for amount, condition in form.args:
                 visit(amount, bound)
@@ -91,7 +96,12 @@ class _Printer:
     def form(self, e: Any, bound: frozenset[str] = frozenset()) -> str:
         """*e* in the scope of the indices *bound*: as the part that it is, or whole."""
         place = self.shared.get(e)
-        return self.whole(e, bound) if place is None or self.names(e) & bound else f"part(v, {place})"
+        return self.whole(e, bound) if place is None or self.names(e) & bound else f"v({place})"
+
+    def named(self, e: Any) -> str:
+        """*e* as an entry of ``forms``: a function, or the place of the part that it is."""
+        place = self.shared.get(e)
+        return f"v => {self.form(e)}" if place is None else str(place)
 
     def whole(self, e: Any, bound: frozenset[str] = frozenset()) -> str:
         """*e* itself printed, its parts by name."""
@@ -106,8 +116,8 @@ class _Printer:
             if e.is_Symbol:
                 found = frozenset({e.name})
             elif isinstance(e, sp.Sum):
-                index, low, high = e.args[1].args
-                found = (self.names(e.args[0]) - {index.name}) | self.names(low) | self.names(high)
+                term, index, low, high = outermost(e)
+                found = (self.names(term) - {index.name}) | self.names(low) | self.names(high)
             else:
                 found = frozenset().union(*map(self.names, e.args))
             self._names[e] = found
@@ -161,9 +171,9 @@ class _Printer:
         if e.func in (sp.floor, sp.ceiling):
             return f"{_ROUNDED[e.func]}({', '.join(self.quotient(e.args[0], bound))})"
         if isinstance(e, sp.Sum):
-            index, low, high = e.args[1].args
-            term = self.form(e.args[0], bound | {index.name})
-            return f"sum({self.form(low, bound)}, {self.form(high, bound)}, ${index.name} => {term})"
+            term, index, low, high = outermost(e)
+            shown = self.form(term, bound | {index.name})
+            return f"sum({self.form(low, bound)}, {self.form(high, bound)}, ${index.name} => {shown})"
         if isinstance(e, sp.Piecewise):
             return self._cases(e, bound)
         if isinstance(e, Steps):

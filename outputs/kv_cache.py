@@ -12,12 +12,12 @@ from derive.cache import Layers, Stack, kept_tokens, token_bytes, token_elements
 from derive.errors import BadValueError, DomainError, UnboundError
 from derive.exact import Number, value
 from derive.masks import Pattern
-from derive.symbols import MEANINGS, C_kv, L, L_w, R, b, b_kv, h
+from derive.symbols import MEANINGS, C_kv, L, L_w, R, b, b_kv, h, n_page
 from outputs.bisection import last_that_holds
 from outputs.devices import Division
 from outputs.layout import Section
 from outputs.notation import put, text, tidy
-from outputs.quantities import grouped, size
+from outputs.quantities import grouped, significant, size
 from outputs.request import LARGEST
 from rules.parallel import scheme
 
@@ -118,9 +118,34 @@ class KvCache:
         except UnboundError:
             return None
 
+    @property
+    def is_paged(self) -> bool:
+        """Whether a size of pages was given, or left open."""
+        return n_page.name in self.request.numbers or n_page.name in self.request.open
+
+    @property
+    def allocated(self) -> sp.Expr:
+        """Bytes that the cache takes up: those of its pages, or its own."""
+        return self.stack.allocated if self.is_paged else self.stack.bytes
+
+    @property
+    def paged(self) -> tuple[tuple[str, sp.Expr], ...]:
+        """What pages add: bytes allocated, the share of them that holds tokens, bytes of the table, and the table's share."""
+        if not self.is_paged:
+            return ()
+        allocated, table = self.stack.allocated, self.stack.table
+        return (
+            ("allocated", allocated),
+            ("used", self.stack.bytes / allocated),
+            ("table", table),
+            ("table_share", table / self.stack.bytes),
+        )
+
     @cached_property
     def longest_form(self) -> sp.Expr | None:
-        """The longest N that fits C_kv, as a closed form; ``None`` where it is found by search."""
+        """The longest N that fits C_kv, as a closed form; ``None`` where it is found by search, as in pages."""
+        if self.is_paged:
+            return None
         try:
             return self.stack.longest
         except DomainError:
@@ -129,11 +154,11 @@ class KvCache:
     @cached_property
     def longest(self) -> int | float | None:
         """The longest N that fits the budget, 0 where none does, infinite where any does; ``None`` while a symbol is open."""
-        if self.budget is None or self.number(self.stack.bytes, N=1) is None:
+        if self.budget is None or self.number(self.allocated, N=1) is None:
             return None
 
         def fits(length: int) -> bool:
-            return (self.number(self.stack.bytes, N=length) or 0) <= (self.budget or 0)
+            return (self.number(self.allocated, N=length) or 0) <= (self.budget or 0)
 
         return float("inf") if fits(LARGEST) else (last_that_holds(fits, 0, LARGEST) or 0)
 
@@ -163,6 +188,7 @@ def report(cache: KvCache) -> list[Section]:
         lines.append(_line(cache, f"elements of {name} a token and layer", amount, grouped))
     lines += [_line(cache, what, amount, _bytes) for what, amount in cache.slopes]
     lines.append(_line(cache, "bytes of B sequences of N tokens", cache.stack.bytes, _bytes))
+    lines += [_line(cache, _PAGED[what], amount, _share if what in _SHARES else _bytes) for what, amount in cache.paged]
     if cache.longest_form is not None:
         lines.append(f"longest N in C_kv bytes = {text(cache.shown(cache.longest_form))}")
     if cache.longest is not None and cache.budget is not None:
@@ -176,10 +202,24 @@ def _length(longest: int | float) -> str:
     return "any: every layer keeps a window alone" if longest == float("inf") else f"{grouped(longest)} tokens"
 
 
+_PAGED = {
+    "allocated": "bytes of the pages that are allocated for them, part of the last empty (reads stop at N)",
+    "used": "share of the allocated bytes that holds tokens",
+    "table": "bytes of the page tables, read beside the keys and values by each step",
+    "table_share": "of the bytes of keys and values that is",
+}
+_SHARES = ("used", "table_share")
+
+
 def _line(cache: KvCache, what: str, amount: sp.Expr, printed: Any) -> str:
     number = cache.number(amount)
     form = text(tidy(cache.shown(amount)))
-    return f"{what} = {form}" + ("" if number is None or form == str(number) else f" = {printed(-(-number // 1))}")
+    rounded = number if number is None or printed is _share else -(-number // 1)
+    return f"{what} = {form}" + ("" if rounded is None or form == str(number) else f" = {printed(rounded)}")
+
+
+def _share(number: Number) -> str:
+    return f"{significant(100 * number)} %"
 
 
 def _bytes(number: Number) -> str:
@@ -197,6 +237,7 @@ def as_json(cache: KvCache) -> dict[str, Any]:
         "elements_a_token_and_layer": {name: _amount(cache, amount) for name, amount in cache.elements.items()},
         "bytes_a_token": [{"where": where, **_amount(cache, amount)} for where, amount in cache.slopes],
         "bytes": _amount(cache, cache.stack.bytes),
+        "paged": _paged(cache),
         "longest": {
             "symbolic": None if cache.longest_form is None else str(cache.shown(cache.longest_form)),
             "budget": cache.budget,
@@ -204,6 +245,17 @@ def as_json(cache: KvCache) -> dict[str, Any]:
             "unbounded": longest == float("inf"),
         },
     }
+
+
+def _paged(cache: KvCache) -> dict[str, Any] | None:
+    if not cache.is_paged:
+        return None
+    found = {}
+    for what, amount in cache.paged:
+        number = cache.number(amount) if what in _SHARES else None
+        share = {"symbolic": str(cache.shown(amount)), "value": None if number is None else float(number)}
+        found[what] = share if what in _SHARES else _amount(cache, amount)
+    return found
 
 
 def _amount(cache: KvCache, amount: sp.Expr) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def einsum_latex(einsum: Einsum) -> str:
         Map.TANH: r"\tanh {0}",
         Map.SIGMOID: r"\sigma({0})",
         Map.RELU: r"\operatorname{{relu}}({0})",
+        Map.MAXIMUM: r"\max({0}, {1})",
         Map.TOP: r"\operatorname{{top}}_{{{index}}} {0}",
         Map.GATHER: r"\operatorname{{gather}}({0}, {1})",
         Map.POSITION: "{index}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from xml.etree import ElementTree as Xml
 
 from derive.errors import DomainError, clipped
@@ -51,13 +52,17 @@ COMMANDS = frozenset(
 ARITY = {"mfrac": 2, "msub": 2, "msup": 2, "munder": 2, "msubsup": 3, "munderover": 3}
 ELEMENTS = frozenset({"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msqrt", "mtable", "mtr", "mtd", *ARITY})
 """What comes out: elements of MathML Core that Chromium and Firefox draw alike."""
+_ROWS = frozenset({"mtd", "msqrt"})
+"""Elements that make a row of what they hold; ``math`` does too, until a style sheet gives it another box."""
 _NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 _WORDS = re.compile(r"\\(text|mathrm|operatorname)\{([^{}\\$]*)\}")
 _FORMULA = re.compile(r"[A-Za-z0-9 {}_^&+\-*/=<>()',.:;|\\]*", re.ASCII)
 _LIMITS = frozenset({"∑", "max", "min"})
+_FENCES = frozenset("()⌈⌉⌊⌋")
 _FUNCTIONS = frozenset({"max", "min", "gcd", "exp", "log", "tanh"})
 
 
+@lru_cache(maxsize=4096)
 def mathml(latex: str, *, display: bool = False) -> str:
     r"""A formula as one ``<math>`` element.
 
@@ -86,6 +91,7 @@ def mathml(latex: str, *, display: bool = False) -> str:
         element.tag = element.tag.partition("}")[2]
     _check_nothing_lost(formula, root, latex)
     _repair(root, words)
+    _unwrap(root)
     root.set("xmlns", _NAMESPACE)
     return Xml.tostring(root, encoding="unicode")
 
@@ -140,6 +146,8 @@ def _repair(root: Xml.Element, words: list[tuple[str, str]]) -> None:
         elif element.text in _FUNCTIONS:
             element.tag = "mi"
             element.attrib.clear()
+        elif element.tag == "mo" and text in _FENCES:
+            element.attrib.clear()  # what they do at the ends of a row is theirs by the operator dictionary
         if element.tag in ("msub", "msubsup") and (element[0].text in _LIMITS):
             element.tag = {"msub": "munder", "msubsup": "munderover"}[element.tag]
             element[0].set("movablelimits", "false")
@@ -147,6 +155,16 @@ def _repair(root: Xml.Element, words: list[tuple[str, str]]) -> None:
             raise DomainError(
                 f"the conversion made a <{element.tag}> of {len(element)} parts, which browsers do not draw"
             )
+
+
+def _unwrap(element: Xml.Element) -> None:
+    """Rows that group nothing taken away: of one part, or all that an element holds which makes a row of it by itself."""
+    for place, part in enumerate(element):
+        while part.tag == "mrow" and len(part) == 1 and not part.attrib:
+            element[place] = part = part[0]
+        _unwrap(part)
+    if element.tag in _ROWS and len(element) == 1 and element[0].tag == "mrow":
+        element[:] = list(element[0])
 
 
 def _put_word(element: Xml.Element, words: list[tuple[str, str]]) -> None:

@@ -12,6 +12,7 @@ import sympy as sp
 from sympy.logic.boolalg import Boolean
 
 from derive.steps import Steps
+from derive.substitution import outermost
 from outputs.notation import text
 
 _CUT_ANYWHERE = (sp.Add, sp.Mul, sp.Min, sp.Max)
@@ -70,8 +71,8 @@ class _Scissors:
             return form
         args = list(form.args)
         if isinstance(form, sp.Sum):
-            index, low, high = args[1].args
-            body = self._short(self.cut(args[0], bound | {index}), bound | {index}, self._longest // 2)
+            term, index, low, high = outermost(form)
+            body = self._short(self.cut(term, bound | {index}), bound | {index}, self._longest // 2)
             ends = (self._short(self.cut(e, bound), bound, self._longest // 4) for e in (low, high))
             return sp.Sum(body, (index, *ends))
         if isinstance(form, sp.Piecewise):
@@ -86,11 +87,13 @@ class _Scissors:
         """*form* of *args*, of which the longest get names until it fits."""
         found = _made(form, args)
         while len(text(found)) > self._longest:
-            worth = [n for n, a in enumerate(args) if not _is_condition(a) and len(text(a)) >= _SHORTEST]
+            many = isinstance(form, _CUT_ANYWHERE) and len(args) > 3
+            least = self._longest // 3 if many else _SHORTEST  # of many short terms several become one part
+            worth = [n for n, a in enumerate(args) if not _is_condition(a) and len(text(a)) >= least]
             if worth:
                 place = max(worth, key=lambda n: len(text(args[n])))
                 args[place] = self._name(args[place], bound)
-            elif isinstance(form, _CUT_ANYWHERE) and len(args) > 3:
+            elif many:
                 fitting = range(len(args) // 2, 2, -1)
                 some = next((n for n in fitting if len(text(_made(form, args[:n]))) <= self._longest), 2)
                 args = [*args[some:], self._name(_made(form, args[:some]), bound)]
@@ -111,8 +114,8 @@ class _Scissors:
         if part.is_Symbol:
             return self._varies_with.get(part, frozenset({part}))
         if isinstance(part, sp.Sum):
-            index, *ends = part.args[1].args
-            return (self._indices(part.args[0]) - {index}).union(*map(self._indices, ends))
+            term, index, *ends = outermost(part)
+            return (self._indices(term) - {index}).union(*map(self._indices, ends))
         return frozenset().union(*map(self._indices, part.args))
 
     def _new(self, part: sp.Basic, *, varies: bool) -> sp.Symbol:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sympy as sp
 
 from derive.steps import Steps
+from derive.substitution import free, outermost
 from derive.substitution import put as put
 from derive.symbols import M
 from outputs.spelling import rank
@@ -123,8 +124,8 @@ def _print(e: Any) -> tuple[str, int]:
     if e.func in _FUNCTIONS:
         return f"{_FUNCTIONS[e.func]}({', '.join(sorted((text(a) for a in e.args), key=len))})", _ATOM
     if e.func is sp.Sum:
-        index, low, high = e.args[1].args
-        return f"sum({text(e.args[0])}, {index.name}={text(low)}..{text(high)})", _ATOM
+        term, index, low, high = outermost(e)
+        return f"sum({text(term)}, {index.name}={text(low)}..{text(high)})", _ATOM
     if isinstance(e, sp.Piecewise):
         parts = [f"{text(a)} if {text(c)}" for a, c in e.args[:-1]]
         return "(" + " else ".join([*parts, text(e.args[-1][0])]) + ")", _ATOM
@@ -164,7 +165,7 @@ def in_order(total: sp.Expr) -> list[sp.Expr]:
     """The terms of a sum: positive ones first, plain numbers before symbols, then by length."""
 
     def place(term: Any) -> tuple[bool, int, str]:
-        return term.could_extract_minus_sign(), len(term.free_symbols), str(term)
+        return term.could_extract_minus_sign(), len(free(term)), _word(term)
 
     return sorted(total.args, key=place)
 
@@ -183,7 +184,16 @@ def divides(factor: sp.Expr) -> bool:
 
 def _place(factor: Any) -> tuple[int, int, str]:
     base = factor.base if factor.is_Pow else factor
-    return (0, *rank(base)) if base.is_Symbol else (1 + base.is_Add, 0, str(base))
+    return (0, *rank(base)) if base.is_Symbol else (1 + base.is_Add, 0, _word(base))
+
+
+@lru_cache(maxsize=4096)
+def _word(e: Any) -> str:
+    """What *e* is sorted by: SymPy's text, but of a sum the house's; SymPy first asks a sum for its value, for seconds."""
+    try:
+        return _print(e)[0] if e.has(sp.Sum) else str(e)
+    except TypeError:  # a sum of an equation's entries, which the house's text does not spell
+        return str(e)
 
 
 def _multiply(e: Any) -> str:

@@ -12,6 +12,8 @@ from importlib.resources import files
 from typing import Any, Protocol
 from zlib import crc32
 
+import latex2mathml.converter  # noqa: F401 - here, so that nothing is loaded while something is shown
+
 from derive.errors import DeriveError
 from derive.graph import Graph
 from derive.rewrite import Derivation
@@ -21,7 +23,7 @@ from outputs.latex import nest_latex, new_equations
 from outputs.paper.tex import escaped
 from outputs.report.dataflow import graph_drawn, schedule_drawn
 from outputs.report.markup import Markup, element
-from outputs.report.proof import derivation
+from outputs.report.proof import derivations
 
 Subject = Graph | Schedule | Derivation
 _NEWLINE = r" \\ "
@@ -64,6 +66,8 @@ def as_latex(subject: Subject) -> str:
             else:
                 made = [nest_latex(k) for k in step.after.kernels if k not in step.before.kernels]  # type: ignore[union-attr]
             rows += [rf"\text{{{escaped(str(step.rule))}}}:\; {row}" for row in made]
+    if not rows and isinstance(subject, Derivation):
+        rows = new_equations(Graph((), ()), subject.start)  # no step changed what is written
     return rf"$\displaystyle \begin{{array}}{{l}} {_NEWLINE.join(rows)} \end{{array}}$"
 
 
@@ -73,7 +77,7 @@ def _drawn(subject: Subject) -> Markup:
         return graph_drawn(subject, name)
     if isinstance(subject, Schedule):
         return schedule_drawn(Account(Derivation(name, subject.graph, (), subject), {}), "schedule")
-    return derivation(subject, {})
+    return derivations([subject], {}, name)
 
 
 @cache

@@ -97,6 +97,11 @@ def quantities(account: Account) -> dict[str, tuple[str, sp.Expr]]:
         ),
         "hbm_peak_bytes": ("HBM bytes live at once", account.memory_peak),
     }
+    if account.converted != 0:
+        found["converted_elements"] = (
+            f"Elements converted from {account.narrow} to the type that products multiply, as they are brought in",
+            account.converted,
+        )
     if account.footprint is not None:
         found["shared_memory_bytes"] = ("Shared-memory bytes of a CTA", account.footprint)
     return found

@@ -13,6 +13,7 @@ import sympy as sp
 
 from derive.exact import Gcd
 from derive.steps import Steps
+from derive.substitution import outermost
 from outputs.notation import RELATIONS, fraction, in_order
 
 _SIGNS = {"=": "=="}
@@ -156,9 +157,9 @@ def _call(name: str) -> Callable[[Any], Printed]:
 
 
 def _sum(e: Any) -> Printed:
-    index, low, high = e.args[1].args
+    term, index, low, high = outermost(e)
     span = f"_span({_print(low)[0]}, {_print(high)[0]})"
-    return f"_sum({_print(e.args[0])[0]} for {identifier(index.name)} in {span})", _PRECEDENCE["atom"]
+    return f"_sum({_print(term)[0]} for {identifier(index.name)} in {span})", _PRECEDENCE["atom"]
 
 
 def _steps(e: Any) -> Printed:

@@ -16,6 +16,7 @@ from derive.dtype import DType, dtype
 from derive.errors import BadValueError, nearest, repeated
 from derive.masks import LIST_KEYS, MASK_KEYS, Pattern
 from derive.symbols import FRACTIONS, MAY_BE_ZERO, MEANINGS
+from outputs.block_words import block_rows, check_blocks
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -46,7 +47,7 @@ _GROUPS = {
 }
 """Which widths a type name sets; later ones override earlier ones."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
-COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache"}
+COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache", "n_page": "derive cache"}
 """Symbols that only one command takes."""
 _OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad")
 """Symbols that schedules and machines bring, whatever the variant."""
@@ -127,6 +128,7 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
     mask, tied = "full", False
     mask_keys: set[str] = set()
     listed: tuple[int, ...] = ()
+    kept: tuple[tuple[int, ...], ...] = ()
     has = {s.name for s in variant.symbols}
     for word in words:
         key, equals, text = word.partition("=")
@@ -144,6 +146,9 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
             types[key] = dtype(text)
         elif key == "mask":
             mask = text
+        elif key == "blocks":
+            mask_keys.add(key)
+            kept = block_rows(text)
         elif key in LIST_KEYS:
             mask_keys.add(key)
             listed = tuple(int(_number(key, "N_k", part, types)) for part in _parts(key, text))
@@ -161,7 +166,7 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
         )
         raise BadValueError(f"{variant.name} has no {min(mask_keys)}: {why}; leave it out")
     mask = variant.own_mask or mask
-    pattern = Pattern(mask, frozenset(mask_keys), listed)
+    pattern = Pattern(mask, frozenset(mask_keys), listed, kept)
     if pattern.length is not None:
         _check_packed(variant, pattern, numbers)
         tied |= not {"N_q", "N_k"} & set(numbers)
@@ -169,6 +174,8 @@ def read_request(variant: Variant, words: Iterable[str], also: Collection[str] =
     request = Request(variant, numbers, frozenset(left_open), types, pattern, tied)
     _check_divisors(request)
     _check_limits(request)
+    if pattern.kept:
+        check_blocks(request)
     return request
 
 
@@ -294,8 +301,12 @@ def capacity(where: str, text: str) -> int:
 
 def _check_divisors(request: Request) -> None:
     for divisor, dividend in request.variant.divides:
-        small, large = request.numbers.get(divisor.name), request.numbers.get(dividend.name, 1)
-        if small is not None and dividend.name not in request.open and large % small:
+        small, large = request.numbers.get(divisor.name), request.numbers.get(dividend.name)
+        if large is None and dividend in request.variant.defaults:
+            large = 1
+        if small is None or large is None or dividend.name in request.open:
+            continue
+        if large % small:
             of = "N" if request.tied and dividend.name in ("N_q", "N_k") else MEANINGS[dividend.name].key
             what = MEANINGS[divisor.name].says.split(" (")[0]
             why = f"every {what[:-1]} serves a whole group of query heads"

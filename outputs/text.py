@@ -14,13 +14,15 @@ from derive.mask import Mask
 from derive.passes import passes
 from hardware.roofline import PIPES
 from outputs.best_sizes import best_sizes
-from outputs.closed_form import case_note, form
+from outputs.closed_form import case_note, form, where
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
 from outputs.notation import text
+from outputs.parts import Parts
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
+from outputs.sparsity import lines as sparse_at
 from outputs.splits import how_many
 from outputs.trade import where_they_cross
 
@@ -44,7 +46,12 @@ _PIPES: dict[Level, str] = {
 
 def explain(answer: Explanation) -> list[Section]:
     """The whole answer, section by section."""
-    sections = [_question(answer), _work(answer), _bytes(answer), _memory(answer)]
+    parts = Parts()
+    sections = [_question(answer), _work(answer, parts), _bytes(answer, parts)]
+    sections += where(parts)
+    known = len(parts.names)
+    sections.append(_memory(answer, parts))
+    sections += where(parts, known)
     if answer.machine is not None and all(a.is_numeric for a in answer.accounts):
         sections.append(_roofline(answer))
         sections += how_many(answer)
@@ -99,12 +106,13 @@ def _question(answer: Explanation) -> Section:
     ]
     if numbers or rest:
         lines.append("  ".join(filter(None, (numbers, *rest))))
+    lines += sparse_at(answer.accounts)
     if answer.machine is not None:
         lines.append(f"on {answer.machine.id}: {answer.machine.name}")
     return Section("", lines)
 
 
-def _work(answer: Explanation) -> Section:
+def _work(answer: Explanation, parts: Parts) -> Section:
     table = Table(("", "", "closed form", "exact"))
     first = answer.accounts[0]
     convention = first.convention.value
@@ -114,11 +122,11 @@ def _work(answer: Explanation) -> Section:
         if len(set(amounts.values())) == 1:
             amounts = {"useful": first.useful[pipe]}
         for name, amount in amounts.items():
-            table.add(label, name, form(answer, amount), _exact(first.number(amount), unit))
+            table.add(label, name, form(answer, amount, parts), _exact(first.number(amount), unit))
             label = ""
     for account in answer.accounts:
         if account.converted != 0:
-            amount = form(answer, account.converted)
+            amount = form(answer, account.converted, parts)
             table.add(
                 "converted",
                 account.name,
@@ -130,7 +138,9 @@ def _work(answer: Explanation) -> Section:
         if run is None or useful is None:
             continue
         share = f"{significant(Fraction(run) / useful)}x useful" if run != useful else "= useful"
-        table.add("executed", account.name, form(answer, account.executed[Pipe.MMA]), f"{grouped(run)} FLOP, {share}")
+        table.add(
+            "executed", account.name, form(answer, account.executed[Pipe.MMA], parts), f"{grouped(run)} FLOP, {share}"
+        )
     return Section(f"work ({convention} count of pairs; one multiply-add = 2 FLOP)", table)
 
 
@@ -138,20 +148,22 @@ def _exact(number: Number | None, unit: str) -> str:
     return "" if number is None else f"{grouped(number)} {unit}"
 
 
-def _bytes(answer: Explanation) -> Section:
+def _bytes(answer: Explanation, parts: Parts) -> Section:
     columns = ("", "", "closed form", "bytes", "exact")
     table = Table((*columns, "time") if answer.machine else columns)
     first = answer.accounts[0]
     if all(a.compulsory == first.compulsory for a in answer.accounts):
-        table.add("compulsory", "any", *_row(answer, first, first.compulsory, "dram"))
+        table.add("compulsory", "any", *_row(answer, first, first.compulsory, "dram", parts))
     else:  # they read different tensors that the forward pass saved
         for n, account in enumerate(answer.accounts):
-            table.add("" if n else "compulsory", account.name, *_row(answer, account, account.compulsory, "dram"))
+            table.add(
+                "" if n else "compulsory", account.name, *_row(answer, account, account.compulsory, "dram", parts)
+            )
     levels: tuple[tuple[str, Level], ...] = (("SM-side", "l2"), ("DRAM", "dram"))
     for label, level in levels:
         for n, account in enumerate(answer.accounts):
             moves = account.sm if level == "l2" else account.dram
-            table.add("" if n else label, account.name, *_row(answer, account, moves, level))
+            table.add("" if n else label, account.name, *_row(answer, account, moves, level, parts))
     notes = [note for account in answer.accounts if (note := case_note(answer, account))]
     bounds = [a.name for a in answer.accounts if a.is_numeric and a.is_exact is False]
     if bounds:
@@ -161,10 +173,10 @@ def _bytes(answer: Explanation) -> Section:
     return Section("bytes (sizes binary, rates decimal)", table, notes)
 
 
-def _row(answer: Explanation, account: Account, moves: Moves, level: Level) -> list[str]:
+def _row(answer: Explanation, account: Account, moves: Moves, level: Level, parts: Parts) -> list[str]:
     amount = moves.total.amount
     number = account.number(amount)
-    cells = [form(answer, amount)]
+    cells = [form(answer, amount, parts)]
     if number is None:
         return [*cells, "", ""] + ([""] if answer.machine else [])
     cells += [size(number), f"{grouped(number)} B"]
@@ -232,7 +244,7 @@ def _passes(step: Step) -> str:
     return f"; passes over {column} it needs: {passes(step.after, column)}" if column in step.after.indices else ""
 
 
-def _memory(answer: Explanation) -> Section:
+def _memory(answer: Explanation, parts: Parts) -> Section:
     """What a CTA holds on chip, and what HBM holds at the worst moment."""
     table = Table(("", "", "closed form", "bytes", "of"))
     room = answer.machine.get("shared_mem_per_block_max") if answer.machine else None
@@ -243,16 +255,18 @@ def _memory(answer: Explanation) -> Section:
             continue
         held = account.number(account.footprint)
         limit = size(room.value) if room is not None and held is not None else ""
-        table.add(label, account.name, form(answer, account.footprint), "" if held is None else size(held), limit)
+        table.add(
+            label, account.name, form(answer, account.footprint, parts), "" if held is None else size(held), limit
+        )
     for n, account in enumerate(answer.accounts):
         peak = account.number(account.memory_peak)
-        closed = form(answer, account.memory_peak)
+        closed = form(answer, account.memory_peak, parts)
         table.add("" if n else "HBM at its peak", account.name, closed, "" if peak is None else size(peak), "")
-    notes = _training_rows(answer, table)
+    notes = _training_rows(answer, table, parts)
     return Section("memory", table, notes)
 
 
-def _training_rows(answer: Explanation, table: Table) -> list[str]:
+def _training_rows(answer: Explanation, table: Table, parts: Parts) -> list[str]:
     """Rows on a backward pass together with the forward pass before it; nothing for forward passes."""
     labels = "HBM, forward + backward", "  gradients added to buffers"
     found = [(account, peaks) for account in answer.accounts if (peaks := answer.training(account)) is not None]
@@ -260,7 +274,11 @@ def _training_rows(answer: Explanation, table: Table) -> list[str]:
         for n, (account, peaks) in enumerate(found):
             peak = account.number(peaks[kind])
             table.add(
-                "" if n else label, account.name, form(answer, peaks[kind]), "" if peak is None else size(peak), ""
+                "" if n else label,
+                account.name,
+                form(answer, peaks[kind], parts),
+                "" if peak is None else size(peak),
+                "",
             )
     if not found:
         return []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from derive.block_list import BlockList
+from derive.choice import at_most, cases
 from derive.errors import UnboundError
 from derive.exact import Number, value
 from derive.symbols import C_L2, N_k, N_q
@@ -37,12 +39,14 @@ class Threshold:
 
 
 def threshold(account: Account, *, tied: bool) -> Threshold | None:
-    """The threshold of *account*; ``None`` when it reads nothing twice, or when all lengths fit.
+    """The threshold of *account*; ``None`` when it reads nothing twice, when all lengths fit, or when there is only one.
 
     Args:
         account: a schedule at given numbers.
         tied: whether N_q grows with N_k, as in self-attention.
     """
+    if isinstance(account.mask_of, BlockList):
+        return None  # the list is for one length
     if account.live_bytes is None or (account.sharing is not None and not account.rereads):
         return None
     if not account.live_bytes.has(N_k) and not (tied and account.live_bytes.has(N_q)):
@@ -82,9 +86,21 @@ def _formula(account: Account, *, tied: bool) -> sp.Expr:
     if account.sharing is not None:
         _, shared = account.sharing
         return sp.floor(C_L2 / (shared.live * (shared.slice_bytes / N_k)))
-    lives = dict.fromkeys(live.xreplace({N_q: N_k}) if tied else live for live in account.handed_on.values())
-    formulas = list(dict.fromkeys(_solved(live) for live in lives))
-    return formulas[0] if len(formulas) == 1 else sp.Min(*formulas, evaluate=False)
+    lives = _greatest(live.xreplace({N_q: N_k}) if tied else live for live in account.handed_on.values())
+    formulas = list(dict.fromkeys(_solved(live) for live in lives if live.has(N_k)))
+    least = formulas[0] if len(formulas) == 1 else sp.Min(*formulas, evaluate=False)
+    fixed = [at_most(live, C_L2) for live in lives if not live.has(N_k)]  # fits or not, whatever the length is
+    return cases((least, sp.And(*fixed)), (sp.Integer(0), sp.true)) if fixed else least
+
+
+def _greatest(found: Iterable[sp.Expr]) -> list[sp.Expr]:
+    """Of *found* those that no other one contains term by term: all symbols are positive."""
+    terms = {live: sp.expand(live).as_coefficients_dict() for live in found}
+
+    def within(small: sp.Expr, big: sp.Expr) -> bool:
+        return small != big and all(0 <= n <= terms[big].get(term, 0) for term, n in terms[small].items())
+
+    return [live for live in terms if not any(within(live, other) for other in terms)]
 
 
 def _solved(live: sp.Expr) -> sp.Expr:

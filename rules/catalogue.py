@@ -18,6 +18,8 @@ from rules.algebra import (
     use_log_sum_exp,
 )
 from rules.schedule import (
+    add_across_ctas,
+    finish_after,
     fuse,
     fuse_pairs,
     fuse_parts,
@@ -67,6 +69,8 @@ SCHEDULE = (
     *pack_heads.RULES,
     rows_of_heads.RULE,
     in_memory.RULE,
+    finish_after.RULE,
+    add_across_ctas.ATOMIC,
     split_at_states.RULE,
     *steps.RULES,
     launch_sequences.RULE,

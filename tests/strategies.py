@@ -13,9 +13,11 @@ from derive.attention import names as variant_names
 from derive.attention import variant
 from derive.einsum import Map
 from derive.errors import PreconditionError
+from derive.exact import value
 from derive.masks import patterns
 from derive.rewrite import Derivation
 from derive.symbols import MAY_BE_ZERO, N_k, N_q
+from outputs.testing import strategies as published
 from rules.derivations import names as schedule_names
 from rules.derivations import plan
 
@@ -25,15 +27,9 @@ widths = st.integers(1, 4)
 
 
 def applies(name: str, schedule: str, mask: str = "full") -> bool:
-    """Whether every rule of *schedule* applies to a variant: a backward one needs a forward pass, FlashAttention a softmax."""
-    found = variant(name)
-    if mask != "full" and found.own_mask not in (None, mask):
-        return False
-    try:
-        plan(schedule).derive(found.graph(mask))
-    except PreconditionError:
-        return False
-    return True
+    """Whether every rule of *schedule* applies to a variant, whose mask may be its own."""
+    takes = mask == "full" or variant(name).own_mask in (None, mask)
+    return takes and published.applies(name, schedule, mask)
 
 
 PAIRS = tuple(pair for pair in product(variant_names(), schedule_names()) if applies(*pair))
@@ -80,6 +76,10 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
         "d_r": draw(widths),
         "d_i": draw(widths),
         "h_i": draw(widths),
+        "d_s": draw(st.integers(1, 2)),
+        "l_c": draw(widths),
+        "l_s": draw(widths),
+        "n_b": draw(widths),
         "h_k": h_k,
         "h": h_k * draw(st.integers(1, 3)),
         "B": draw(st.integers(1, 2)),
@@ -102,8 +102,10 @@ def derivation(variant_name: str, schedule: str, mask: str, order: str = "head",
 
 
 def fitted(variant_name: str, numbers: dict[str, int]) -> dict[str, int]:
-    """*numbers* with each size that another must divide made a multiple of it, no larger than four times."""
+    """*numbers* with each size that another must divide made a multiple of it, four times at most, and none too large."""
     found = dict(numbers)
     for divisor, dividend in variant(variant_name).divides:
         found[dividend.name] = found[divisor.name] * (1 + found[dividend.name] % 4)
+    for part, whole in variant(variant_name).at_most:
+        found[part.name] = min(found[part.name], int(value(whole, found)))
     return found

@@ -15,7 +15,7 @@ MODULES = (
     "linear", "linear_chunkwise", "linear_recurrent", "retention", "gla", "mlstm", "ssd", "delta",
     "mha_backward", "gqa_backward", "mqa_backward", "cross_backward", "mla_backward",
     "bias_backward", "alibi_backward", "softcap_backward", "sigmoid_backward", "dropout_backward",
-    "topk", "dsa",
+    "topk", "dsa", "nsa",
     "matmul",
 )  # fmt: skip
 """Files of this folder in reading order; a variant's name is its file's, with hyphens."""

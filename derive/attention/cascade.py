@@ -1,6 +1,7 @@
 """Sequences that share a prefix: N_p keys in memory once, without a batch index, and N_k keys of each sequence's own.
 
-The two parts' states (m, l, U) are merged relative to the prefix's maximum: exp(m - m_p) repairs the other part's sums.
+The two parts' states (m, l, U) are merged relative to the larger of their maxima: each part's sums are weighed by the
+exponential of what its own lies below, at most 1, so that nothing overflows however far the scores of the two lie apart.
 """
 
 from derive.symbols import B, N_k, N_p, N_q, b_kv, b_part, d, d_v, h, h_k
@@ -24,12 +25,17 @@ VARIANT = Variant(
         E[b,g,r,q,k]  = exp(X[b,g,r,q,k])
         l[b,g,r,q]    = sum[k] E[b,g,r,q,k]
         U[b,g,r,q,e]  = sum[k] E[b,g,r,q,k] * V[b,g,k,e]
-        z[b,g,r,q]    = m[b,g,r,q] - mp[b,g,r,q]
+        mj[b,g,r,q]   = max(mp[b,g,r,q], m[b,g,r,q])
+        zp[b,g,r,q]   = mp[b,g,r,q] - mj[b,g,r,q]
+        wp[b,g,r,q]   = exp(zp[b,g,r,q])
+        z[b,g,r,q]    = m[b,g,r,q] - mj[b,g,r,q]
         w[b,g,r,q]    = exp(z[b,g,r,q])
+        lv[b,g,r,q]   = wp[b,g,r,q] * lp[b,g,r,q]
         lw[b,g,r,q]   = w[b,g,r,q] * l[b,g,r,q]
-        L[b,g,r,q]    = lp[b,g,r,q] + lw[b,g,r,q]
+        L[b,g,r,q]    = lv[b,g,r,q] + lw[b,g,r,q]
+        Uv[b,g,r,q,e] = wp[b,g,r,q] * Up[b,g,r,q,e]
         Uw[b,g,r,q,e] = w[b,g,r,q] * U[b,g,r,q,e]
-        A[b,g,r,q,e]  = Up[b,g,r,q,e] + Uw[b,g,r,q,e]
+        A[b,g,r,q,e]  = Uv[b,g,r,q,e] + Uw[b,g,r,q,e]
         O[b,g,r,q,e]  = A[b,g,r,q,e] / L[b,g,r,q]
     """,
     extents={"b": B, "g": h_k, "r": h / h_k, "q": N_q, "p": N_p, "k": N_k, "d": d, "e": d_v},

@@ -86,7 +86,13 @@ def compulsory_bounds(
 
 
 def contraction_bounds(
-    schedule: Schedule, parameters: Parameters, region: Cone, alike: Mapping[sp.Symbol, sp.Expr], *, fused: bool
+    schedule: Schedule,
+    parameters: Parameters,
+    region: Cone,
+    alike: Mapping[sp.Symbol, sp.Expr],
+    facts: Facts,
+    *,
+    fused: bool,
 ) -> Iterator[Bound]:
     """The bounds of each matrix product of *schedule*.
 
@@ -95,6 +101,7 @@ def contraction_bounds(
         parameters: what the classes speak of.
         region: where the bounds are wanted.
         alike: symbols to count as one.
+        facts: what is known of the sizes.
         fused: bound any program for the graph, in which only inputs and outputs cross memory; otherwise those in which
             each kernel of *schedule* runs by itself.
     """
@@ -106,7 +113,7 @@ def contraction_bounds(
         sources = {t.name: _source(schedule, t, crossing) for t in (*einsum.inputs, einsum.output)}
         tensors = [t for t in (*einsum.inputs, einsum.output) if sources[t.name]]
         if tensors:
-            yield from _contraction(einsum, tensors, parameters, region, alike)
+            yield from _contraction(einsum, tensors, parameters, region, alike, facts)
 
 
 def _source(schedule: Schedule, tensor: Tensor, crossing: set[str]) -> bool:
@@ -120,10 +127,14 @@ def _source(schedule: Schedule, tensor: Tensor, crossing: set[str]) -> bool:
 
 
 def _contraction(
-    einsum: Einsum, tensors: Sequence[Tensor], parameters: Parameters, region: Cone, alike: Mapping[sp.Symbol, sp.Expr]
+    einsum: Einsum,
+    tensors: Sequence[Tensor],
+    parameters: Parameters,
+    region: Cone,
+    alike: Mapping[sp.Symbol, sp.Expr],
+    facts: Facts,
 ) -> Iterator[Bound]:
     volume = einsum.points.xreplace(dict(alike))
-    facts = Facts.of((volume, *parameters.symbols), parameters.conditions(region), parameters.shares)
     terms = {parameters.form(t.exponents): t for t in below(sp.expand(volume), facts)}
     for form in leading(region, terms):
         yield from _segments(einsum, tensors, parameters, region, alike, terms[form])

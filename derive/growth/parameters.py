@@ -22,7 +22,7 @@ _LONGEST = 120
 Exponents = Mapping[sp.Symbol, Fraction]
 """A monomial without its coefficient: the exponent of each symbol."""
 Condition = tuple[sp.Expr, sp.Expr]
-"""``(small, big)``: small <= big."""
+"""``(small, big)``: small <= big; a number in front of small, as in 4 W <= N, makes it stricter by a constant."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,13 @@ class Parameters:
         return tuple(self.condition(f) for f in region.facets if within is None or not within.implies(f))
 
     def normal(self, condition: Condition) -> Form:
-        """The form that is not negative where *condition* holds.
+        """The form that is not negative where *condition* holds; a number in front of what is small is left out of it.
 
         Raises:
-            DomainError: a side that is no monomial, or that has another number in front than 1.
+            DomainError: a side that is no monomial, or that has another number in front than 1, or small than 1 or more.
         """
-        small, big = (exponents_of(side) for side in condition)
+        number, _ = split(condition[0])
+        small, big = (exponents_of(side) for side in (condition[0] / max(number, 1), condition[1]))
         unknown = ({*small, *big}) - set(self.symbols)
         if unknown:
             names = ", ".join(sorted(map(str, unknown)))

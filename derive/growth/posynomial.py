@@ -2,18 +2,20 @@
 
 A class needs a count only up to constants, but it needs it from both sides. ``above`` replaces ceil(x) by x + 1 and leaves out
 what is taken off; ``below`` replaces ceil(x) by x and sets each negative term against a positive one that is never smaller
-under the facts (tiles are at most their extents, the regime holds).
+under the facts (tiles are at most their extents, the regime holds). Where f = floor(x/y) stands beside x, as in the pairs of
+whole chunks, x is written f y + r first, with 0 <= r < y.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import sympy as sp
 
 from derive.errors import DomainError
-from derive.growth.cone import Cone
+from derive.growth.cone import Cone, Form
 from derive.growth.linear import minus
 from derive.growth.parameters import Condition, Exponents, Parameters, shown, split
 
@@ -38,11 +40,13 @@ class Facts:
     Attributes:
         parameters: every symbol.
         region: where they lie.
+        shares: of conditions with a number n in front of what is small, its form and 1/n: big times 1/n is never below it.
         decided: whether an extreme must have one winner throughout; otherwise a maximum is held between the mean and the sum.
     """
 
     parameters: Parameters
     region: Cone
+    shares: tuple[tuple[Form, sp.Rational], ...] = ()
     decided: bool = False
 
     @staticmethod
@@ -52,11 +56,17 @@ class Facts:
         named = Parameters.of((*expressions, *(side for c in conditions for side in c)))
         parameters = Parameters(named.symbols, shares)
         region = Cone.orthant(len(parameters.symbols))
-        return Facts(parameters, region.cut_all(parameters.normal(c) for c in conditions))
+        apart = ((parameters.normal(c), 1 / split(c[0])[0]) for c in conditions)
+        known = region.cut_all(parameters.normal(c) for c in conditions)
+        return Facts(parameters, known, tuple((form, share) for form, share in apart if share < 1))
 
-    def never_above(self, small: Exponents, big: Exponents) -> bool:
-        """Whether monomial *small* is at most *big* under the facts."""
-        return self.region.implies(minus(self.parameters.form(big), self.parameters.form(small)))
+    def share_of(self, small: Exponents, big: Exponents) -> sp.Rational | None:
+        """A number of which *big* times it is never below monomial *small* under the facts, at most 1; ``None`` for none."""
+        apart = minus(self.parameters.form(big), self.parameters.form(small))
+        if not self.region.implies(apart):
+            return None
+        stricter = (n for form, n in self.shares if self.region.implies(minus(apart, [Fraction(x) for x in form])))
+        return min(stricter, default=sp.S.One)
 
 
 def above(amount: sp.Expr, facts: Facts) -> list[Term]:
@@ -65,7 +75,7 @@ def above(amount: sp.Expr, facts: Facts) -> list[Term]:
     Raises:
         DomainError: it is not bounded by a sum of monomials.
     """
-    terms = [split(t) for t in sp.Add.make_args(sp.expand(_bounded(amount, facts, up=True)))]
+    terms = [split(t) for t in sp.Add.make_args(sp.expand(_bounded(_settled(amount, facts), facts, up=True)))]
     return [Term(c, e) for c, e in terms if c > 0]
 
 
@@ -75,7 +85,7 @@ def below(amount: sp.Expr, facts: Facts) -> list[Term]:
     Raises:
         DomainError: what is taken off is not bounded by what it is taken off from.
     """
-    bound = sp.expand(_bounded(amount, facts, up=False))
+    bound = sp.expand(_bounded(_settled(amount, facts), facts, up=False))
     found = _difference(bound, facts)
     if found is None:
         raise DomainError(
@@ -86,7 +96,7 @@ def below(amount: sp.Expr, facts: Facts) -> list[Term]:
 
 def smooth(amount: sp.Expr, facts: Facts) -> list[Term]:
     """The signed terms of *amount* with ceilings dropped: what it tends to where every loop has many trips, or just one."""
-    bound = sp.expand(_bounded(amount, replace(facts, decided=True), up=False))
+    bound = sp.expand(_bounded(_settled(amount, facts), replace(facts, decided=True), up=False))
     return [Term(c, e) for c, e in map(split, sp.Add.make_args(bound))]
 
 
@@ -97,12 +107,26 @@ def _difference(expression: sp.Expr, facts: Facts) -> list[Term] | None:
     for coefficient, exponents in ((c, e) for c, e in terms if c < 0):
         owed = -coefficient
         for held in positive:
-            if owed > 0 and held[0] > 0 and facts.never_above(exponents, held[1]):
-                paid = min(owed, held[0])
-                held[0], owed = held[0] - paid, owed - paid
+            if owed > 0 and held[0] > 0 and (share := facts.share_of(exponents, held[1])) is not None:
+                paid = min(owed, held[0] / share)
+                held[0], owed = held[0] - paid * share, owed - paid
         if owed > 0:
             return None
     return [Term(c, e) for c, e in positive if c > 0]
+
+
+def _settled(e: sp.Expr, facts: Facts) -> sp.Expr:
+    """*e* with each extreme that has one winner throughout replaced by it, innermost first."""
+    if not e.has(sp.Min, sp.Max) or isinstance(e, sp.Sum):
+        return e
+    if isinstance(e, sp.Piecewise):  # the first case, as below
+        return _settled(e.args[0][0], facts)
+    parts = [_settled(a, facts) if isinstance(a, sp.Expr) else a for a in e.args]
+    if isinstance(e, sp.Min | sp.Max):
+        e = e.func(*parts, evaluate=False)
+        winner = _winner(e, facts)
+        return e if winner is None else winner
+    return sp.expand(e.func(*parts), deep=False)
 
 
 def _bounded(e: sp.Expr, facts: Facts, *, up: bool) -> sp.Expr:
@@ -110,7 +134,7 @@ def _bounded(e: sp.Expr, facts: Facts, *, up: bool) -> sp.Expr:
     if e.is_Symbol or e.is_Rational:
         return e
     if e.is_Add:
-        return sp.Add(*(_bounded(a, facts, up=up) for a in e.args))
+        return sp.Add(*(_bounded(a, facts, up=up) for a in sp.Add.make_args(_in_whole_parts(e, up))))
     if e.is_Mul:
         coefficient, rest = e.as_coeff_Mul()
         side = up if coefficient > 0 else not up
@@ -122,6 +146,25 @@ def _bounded(e: sp.Expr, facts: Facts, *, up: bool) -> sp.Expr:
     return _BOUNDS.get(e.func, _refused)(e, facts, up)
 
 
+def _in_whole_parts(e: sp.Expr, up: bool) -> sp.Expr:
+    """*e* with x written as f y + r beside f = floor(x/y); what has r in it is bounded by 0 <= r <= y."""
+    whole = {
+        f for term in e.args for f in term.as_powers_dict() if f.func is sp.floor and term.could_extract_minus_sign()
+    }
+    for f in sorted(whole, key=str):
+        x, y = f.args[0].as_numer_denom()
+        if not (x.is_Symbol and y.is_Symbol):
+            continue
+        rest = sp.Dummy("r")
+        bounds = []
+        for term in sp.Add.make_args(sp.expand(e)):
+            power = sp.S.Zero + term.as_powers_dict()[x]
+            bounds.append(term / x**power * (f * y + rest) ** power if power.is_Integer and power > 0 else term)
+        bounds = sp.Add.make_args(sp.expand(sp.Add(*bounds)))
+        e = sp.Add(*(t.xreplace({rest: y if (t.as_coeff_Mul()[0] > 0) == up else sp.S.Zero}) for t in bounds))
+    return e
+
+
 def _ceiling(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
     inside = _bounded(e.args[0], facts, up=up)
     return inside + 1 if up else inside
@@ -129,7 +172,9 @@ def _ceiling(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
 
 def _floor(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
     inside = _bounded(e.args[0], facts, up=up)
-    return inside if up else inside - 1
+    if up or facts.decided:
+        return inside
+    return inside / 2 if _never_negative(inside - 1, facts) else inside - 1
 
 
 def _cases(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
@@ -140,15 +185,24 @@ def _cases(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
 def _extreme(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
     """The member that is the extreme throughout; failing that, a maximum lies between the mean and the sum of its members."""
     largest = isinstance(e, sp.Max)
-    for candidate in e.args:
-        others = [(candidate - o if largest else o - candidate) for o in e.args if o != candidate]
-        if all(_never_negative(difference, facts) for difference in others):
-            return _bounded(candidate, facts, up=up)
+    if (winner := _winner(e, facts)) is not None:
+        return _bounded(winner, facts, up=up)
     if largest and not facts.decided and all(_never_negative(a, facts) for a in e.args):
         return sp.Add(*(_bounded(a, facts, up=up) for a in e.args)) / (1 if up else len(e.args))
     word = "max" if largest else "min"
     members = shown(sp.Tuple(*e.args))[1:-1]
     raise DomainError(f"{word}({members}) is undecided: give a regime that says which is larger")
+
+
+def _winner(e: sp.Expr, facts: Facts) -> sp.Expr | None:
+    """The member that is the extreme throughout."""
+    opposite = sp.Min if isinstance(e, sp.Max) else sp.Max
+    for candidate in e.args:
+        rivals = (o for o in e.args if o != candidate and not (isinstance(o, opposite) and candidate in o.args))
+        others = (candidate - o if isinstance(e, sp.Max) else o - candidate for o in rivals)
+        if all(_never_negative(difference, facts) for difference in others):
+            return candidate
+    return None
 
 
 def _never_negative(difference: sp.Expr, facts: Facts) -> bool:

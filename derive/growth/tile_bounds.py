@@ -5,6 +5,8 @@ rows see. A tile holds at most B_r B_c pairs, and a span of S keys meets at most
 
     P/(B_r B_c) <= tiles <= T_r (S/B_c + 2),     P/B_r <= key rows <= T_r (S + 2 B_c),     P/(2 B_c) <= query rows <= B_r tiles.
 
+Of several intervals each has a span of its own, and one that ends before row u has ceil(u/B_r) row tiles.
+
 The 2 is for the last of several row tiles, which stays on chip once it alone meets what is left; where every row sees a key,
 it meets at most twice the keys of the tile before it. As tiles become small against the mask, query rows tend to P/B_c.
 
@@ -15,13 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import sympy as sp
 
+from derive.block_list import BlockList
+from derive.clamped import stair_of
 from derive.coverage import Coverage
+from derive.density import Density
+from derive.errors import DomainError
+from derive.extremes import most
 from derive.growth.parameters import Condition
+from derive.interval import Interval
 from derive.mask import Mask
 from derive.schedule import Loop
+from derive.steps import Steps
 from derive.symbols import MEANINGS, ROW, is_fraction
 
 
@@ -50,26 +60,42 @@ class TileBounds:
         return self.exact.keys
 
     @property
+    def parts(self) -> Loop | None:
+        """The loop over parts of the keys, where they are cut."""
+        return self.exact.parts
+
+    @property
+    def _number_of_parts(self) -> sp.Expr:
+        return sp.Integer(1) if self.parts is None else self.parts.trips
+
+    @property
     def _kept(self) -> sp.Expr:
         """Pairs kept, counting each of the flattened rows."""
         heads = self.rows.extent / self.exact.mask.rows
         return sp.expand(self.exact.mask.pairs) * heads
 
-    @property
-    def span(self) -> sp.Expr:
-        """Keys between the first that a row tile's first row sees and the last that its last row sees, at most."""
-        mask = self.exact.mask
-        if mask.first is None or mask.last is None or not mask.is_one_interval:
-            return self.keys.extent
-        wide = sp.expand(mask.last.subs(ROW, ROW + self.rows.tile) - mask.first)
-        return self.keys.extent if wide.has(ROW) else wide
+    def span(self, interval: Interval) -> sp.Expr:
+        """Keys from the first that a row tile's first row sees of *interval* to the last that its last row sees, at most."""
+        first, last = interval.first, interval.last
+        if last is None or interval.copies != 1:
+            return self.exact.mask.columns
+        ends = [(_highest(last), sp.Integer(0) if first is None else _lowest(first))]
+        if (
+            first is not None and first.func is last.func is sp.Max
+        ):  # two maxima differ by no more than their members do
+            ends = [(a, b) for a in last.args for b in first.args if a.has(ROW) == b.has(ROW)]
+        wide = [sp.expand(a.subs(ROW, ROW + self.rows.tile) - b + int(not a.has(ROW))) for a, b in ends]
+        return self.exact.mask.columns if any(each.has(ROW) for each in wide) else reduce(most, wide)
 
     @property
     def tiles(self) -> sp.Expr:
         """Tile pairs met."""
         if not self.up:
             return self._kept / self.rows.tile / self.keys.tile
-        return self.rows.trips * (self.span / self.keys.tile + 2)
+        mask = self.exact.mask
+        trips = {i: self.rows.trips if i.until is None else i.until / self.rows.tile + 1 for i in mask.intervals}
+        met = (trips[i] * (self.span(i) / self.keys.tile + 2 * self._number_of_parts) for i in mask.intervals)
+        return sp.Add(*met)
 
     @property
     def pairs(self) -> sp.Expr:
@@ -79,7 +105,7 @@ class TileBounds:
     @property
     def row_tiles(self) -> sp.Expr:
         """Row tiles that meet any key tile."""
-        return self.rows.trips if self.up else self.exact.query_rows_once / self.rows.tile
+        return self.rows.trips * self._number_of_parts if self.up else self.exact.query_rows_once / self.rows.tile
 
     @property
     def key_rows(self) -> sp.Expr:
@@ -99,13 +125,34 @@ class TileBounds:
 
     @property
     def query_rows_once(self) -> sp.Expr:
-        """Query rows that meet any key, exactly."""
-        return self.exact.query_rows_once
+        """Query rows in row tiles that meet any key: where that is a sum, at least the rows that see one, and at most all."""
+        exact, mask = self.exact.query_rows_once, self.exact.mask
+        if not exact.has(sp.Sum):
+            return exact
+        return self.rows.extent if self.up else mask.rows_touched * self.rows.extent / mask.rows
 
     @property
     def key_rows_once(self) -> sp.Expr:
         """Key rows that meet any query, exactly."""
         return self.exact.key_rows_once
+
+    @property
+    def key_tiles_once(self) -> sp.Expr:
+        """Key tiles that meet any query."""
+        return self.keys.trips * self._number_of_parts if self.up else self.exact.key_rows_once / self.keys.tile
+
+
+def _lowest(bound: sp.Expr) -> sp.Expr:
+    """What *bound* is never below: for a stair of steps C the line C - 1 under it."""
+    if (stair := stair_of(bound)) is None:
+        return bound
+    size, offset = stair
+    return ROW + offset - size + 1
+
+
+def _highest(bound: sp.Expr) -> sp.Expr:
+    """What *bound* is never above: of a minimum the member that no row changes."""
+    return next((part for part in bound.args if not part.has(ROW)), bound) if bound.func is sp.Min else bound
 
 
 def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Condition]:
@@ -115,3 +162,27 @@ def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Con
     keys = mask.columns.xreplace(dict(alike))
     sizes = mask.pairs.free_symbols - mask.rows.free_symbols - mask.columns.free_symbols
     return [(s, keys) for s in sorted(sizes, key=str) if s.name in MEANINGS and not is_fraction(s)]
+
+
+def regime_of(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Condition]:
+    """The regime in which a class under *mask* is derived: its sizes take at most half of the keys together.
+
+    Raises:
+        DomainError: there is none, since lengths are given as numbers or a query's keys stand apart.
+    """
+    if mask is None:
+        return []
+    intervals = () if isinstance(mask, Density) else mask.intervals
+    numbered = any(end is not None and end.has(Steps) for i in intervals for end in (i.first, i.last))
+    if numbered or isinstance(mask, BlockList):
+        raise DomainError(
+            f"mask={mask.name} is a list for one length, and a class says how traffic grows with it; mask=chunk with a "
+            "symbolic C is documents of one length, mask=block-sparse a share of tiles, and `derive explain` counts the list"
+        )
+    if any(i.copies != 1 for i in intervals):
+        raise DomainError(
+            f"under mask={mask.name} a query's keys stand apart, and how many tiles they meet depends on tiles and stride "
+            "alike: no class is derived; `derive explain` counts them exactly"
+        )
+    found = sizes_fit(mask, alike)
+    return [(2 * len(found) * size, keys) for size, keys in found]

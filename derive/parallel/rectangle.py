@@ -4,16 +4,18 @@ For queries q in [q_0, q_1) and keys in [k_0, k_1) an interval begin(q) <= k < e
 
     sum_q clamp(end(q) - k_0, 0, k_1 - k_0) - clamp(begin(q) - k_0, 0, k_1 - k_0)
 
-pairs; where a bound rises by one a query the sum has the closed form of ``derive.mask``.
+pairs; where a bound rises by one a query the sum has the closed form of ``derive.clamped``.
 """
 
 from __future__ import annotations
 
 import sympy as sp
 
+from derive.clamped import clamped, is_line
 from derive.density import Density
 from derive.extremes import least, most
-from derive.mask import Interval, Mask, clamped, is_line
+from derive.interval import Interval
+from derive.mask import Mask
 from derive.symbols import COPY, ROW
 
 Range = tuple[sp.Expr, sp.Expr]

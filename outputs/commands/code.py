@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from outputs.commands.question import answer, question, typed
+from outputs.commands.terminal import write
 
 _EXAMPLES = """\b
 Examples:
@@ -18,24 +20,16 @@ FILE.py needs the standard library alone; run its examples with: python -m docte
 """
 
 
-def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[..., Any]) -> None:
-    """Add the command to *main*; *question* decorates it with the arguments of a question, *answer* answers one."""
+@click.command(epilog=_EXAMPLES)
+@question
+@click.option("-o", "output", required=True, type=click.Path(path_type=Path), help="The module to write, FILE.py.")
+@click.option("--numpy", "arrays", is_flag=True, help="Add a function that maps the others over NumPy arrays.")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+def code(output: Path, arrays: bool, force: bool, **asked: Any) -> None:
+    """The closed forms of VARIANT as a Python module, exact."""
+    if output.suffix != ".py" or not output.stem.isidentifier() or not output.name.isascii():
+        raise click.BadParameter(f"-o {output}: name a file such as flash2_bytes.py, which Python can import")
+    found = answer(**asked)
+    from outputs.program import module
 
-    @main.command(epilog=_EXAMPLES)
-    @question
-    @click.option("-o", "output", required=True, type=click.Path(path_type=Path), help="The module to write, FILE.py.")
-    @click.option("--numpy", "arrays", is_flag=True, help="Add a function that maps the others over NumPy arrays.")
-    @click.option("--force", is_flag=True, help="Replace a file that exists.")
-    def code(output: Path, arrays: bool, force: bool, **asked: Any) -> None:
-        """The closed forms of VARIANT as a Python module, exact."""
-        if output.suffix != ".py" or not output.stem.isidentifier() or not output.name.isascii():
-            raise click.BadParameter(f"-o {output}: name a file such as flash2_bytes.py, which Python can import")
-        found = answer(**asked)
-        from derive.errors import path_named
-        from outputs.program import module
-        from outputs.writing import write
-
-        schedules = asked["schedule"] or ",".join(a.name for a in found.accounts)
-        command = " ".join(["derive code", asked["variant"], *asked["symbols"], "--schedule", schedules])
-        write({output: module(found, command, arrays=arrays)}, force=force)
-        click.echo(f"wrote {path_named(output)}", err=True)
+    write({output: module(found, typed("code", asked, found), arrays=arrays)}, force=force)

@@ -7,7 +7,7 @@ a person would wait for a word.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -77,26 +77,24 @@ class Fish(FishComplete):
     source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
 
 
-def add(main: click.Group) -> None:
-    """Add the command to *main*, and words to what the commands before it take."""
-    for command in main.commands.values():
-        for param in command.params:
-            if (words := _OFFERED.get(param.name or "")) is not None and type(
-                param.type
-            ) is click.types.StringParamType:
-                param.type = Completed(words)
-    machines = main.commands["machines"].params[0]
-    machines.type = Completed(_machines)
+@click.command(epilog=_EXAMPLES)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """A script for SHELL that completes commands, variants, schedules, machines and KEY= names."""
+    from click.shell_completion import ShellComplete, get_completion_class
 
-    @main.command(epilog=_EXAMPLES)
-    @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-    def completion(shell: str) -> None:
-        """A script for SHELL that completes commands, variants, schedules, machines and KEY= names."""
-        from click.shell_completion import ShellComplete, get_completion_class
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(ShellComplete.source(found(context.find_root().command, {}, "derive", "_DERIVE_COMPLETE")))
 
-        found = get_completion_class(shell)
-        assert found is not None
-        click.echo(ShellComplete.source(found(main, {}, "derive", "_DERIVE_COMPLETE")))
+
+def offer(commands: Iterable[click.Command]) -> None:
+    """Give words to choose from to what *commands* take: a variant, a schedule, a machine, KEY=VALUE."""
+    for param in (param for command in commands for param in command.params):
+        words = _OFFERED.get(param.name or "")
+        if words is not None and type(param.type) is click.types.StringParamType:
+            param.type = Completed(words)
 
 
 def _variants(_: str) -> list[str]:
@@ -149,6 +147,7 @@ _OFFERED: dict[str, Words] = {
     "symbols": _keys,
     "schedule": _schedules,
     "machine": _machines,
+    "name": _machines,  # of `derive machines`
 }
 """By the name of an argument or option, what it is completed to."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from outputs.commands.question import answer, question
+from outputs.commands.terminal import show, show_json
 
 _EXAMPLES = """\b
 Examples:
@@ -19,35 +21,25 @@ FILE.csv is what Nsight Compute or rocprof writes, at most 16 MiB; launches of a
 """
 
 
-def add(
-    main: click.Group,
-    question: Callable[[Any], Any],
-    answer: Callable[..., Any],
-    show: Callable[[list[Any]], None],
-) -> None:
-    """Add the command to *main*; *question* decorates it, *answer* answers one, *show* prints sections."""
+@click.command(epilog=_EXAMPLES)
+@question
+@click.option("--data", "data", required=True, type=click.Path(path_type=Path), help="The profiler's CSV file.")
+@click.option("--kernel", default="", help="Only kernels with this text in their name.")
+@click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
+def confront(data: Path, kernel: str, json_: bool, **asked: Any) -> None:
+    """Measured DRAM, L2 and time figures beside the engine's, with residuals and what explains each."""
+    from derive.errors import BadValueError
+    from outputs.confront.profile_csv import read_profile
+    from outputs.confront.readings import Confrontation
+    from outputs.confront.report import as_json, report
 
-    @main.command(epilog=_EXAMPLES)
-    @question
-    @click.option("--data", "data", required=True, type=click.Path(path_type=Path), help="The profiler's CSV file.")
-    @click.option("--kernel", default="", help="Only kernels with this text in their name.")
-    @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
-    def confront(data: Path, kernel: str, json_: bool, **asked: Any) -> None:
-        """Measured DRAM, L2 and time figures beside the engine's, with residuals and what explains each."""
-        from derive.errors import BadValueError
-        from outputs.confront.profile_csv import read_profile
-        from outputs.confront.readings import Confrontation
-        from outputs.confront.report import as_json, report
-
-        profile = read_profile(data, kernel)
-        found = tuple(Confrontation(account, profile) for account in answer(**asked).accounts)
-        if not all(one.readings for one in found):
-            raise BadValueError(
-                "a measurement has sizes: give every one, such as N=8192 d=128, to have counts to set beside it"
-            )
-        if json_:
-            import json
-
-            click.echo(json.dumps(as_json(found, asked["variant"]), indent=1))
-        else:
-            show(report(found))
+    profile = read_profile(data, kernel)
+    found = tuple(Confrontation(account, profile) for account in answer(**asked).accounts)
+    if not all(one.readings for one in found):
+        raise BadValueError(
+            "a measurement has sizes: give every one, such as N=8192 d=128, to have counts to set beside it"
+        )
+    if json_:
+        show_json(as_json(found, asked["variant"]))
+    else:
+        show(report(found))

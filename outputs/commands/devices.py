@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import click
 
 from outputs.commands.progress import waiting
+from outputs.commands.terminal import show, show_json
 
 _EXAMPLES = """\b
 Examples:
@@ -25,36 +24,31 @@ _BANDWIDTH = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(GB/s|TB/s)", re.ASCII)
 _UNITS = {"GB/s": 10**9, "TB/s": 10**12}
 
 
-def add(main: click.Group, show: Callable[[list[Any]], None]) -> None:
-    """Add the command to *main*; *show* prints sections to the terminal."""
+@click.command(epilog=_EXAMPLES)
+@click.argument("variant")
+@click.argument("symbols", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--scheme", help="Schemes, separated by commas; all that can be unless given.")
+@click.option("--on", "machine", help="What each device is, e.g. h100-sxm; gives FLOP/s and link bandwidth.")
+@click.option("--link", help="Bandwidth of a device's links, one way, e.g. 50GB/s; the machine's own unless given.")
+@click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
+def devices(
+    variant: str, symbols: tuple[str, ...], scheme: str | None, machine: str | None, link: str | None, json_: bool
+) -> None:
+    """Link bytes, memory, balance and overlap of VARIANT on several devices, by scheme."""
+    from derive.attention import variant as find_variant
+    from derive.symbols import R
+    from hardware import load
+    from outputs.devices import divisions
+    from outputs.devices_report import as_json, report
+    from outputs.request import read_request
 
-    @main.command(epilog=_EXAMPLES)
-    @click.argument("variant")
-    @click.argument("symbols", nargs=-1, metavar="[KEY=VALUE]...")
-    @click.option("--scheme", help="Schemes, separated by commas; all that can be unless given.")
-    @click.option("--on", "machine", help="What each device is, e.g. h100-sxm; gives FLOP/s and link bandwidth.")
-    @click.option("--link", help="Bandwidth of a device's links, one way, e.g. 50GB/s; the machine's own unless given.")
-    @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
-    def devices(
-        variant: str, symbols: tuple[str, ...], scheme: str | None, machine: str | None, link: str | None, json_: bool
-    ) -> None:
-        """Link bytes, memory, balance and overlap of VARIANT on several devices, by scheme."""
-        from derive.attention import variant as find_variant
-        from derive.symbols import R
-        from hardware import load
-        from outputs.devices import divisions
-        from outputs.devices_report import as_json, report
-        from outputs.request import read_request
-
-        request = read_request(find_variant(variant), symbols, also=(R.name,))
-        with waiting("derive devices"):
-            found, refused = divisions(request, scheme, load(machine) if machine else None, _bandwidth(link))
-        if json_:
-            import json
-
-            click.echo(json.dumps(as_json(found, refused), indent=1))
-        else:
-            show(report(found, refused))
+    request = read_request(find_variant(variant), symbols, also=(R.name,))
+    with waiting("derive devices"):
+        found, refused = divisions(request, scheme, load(machine) if machine else None, _bandwidth(link))
+    if json_:
+        show_json(as_json(found, refused))
+    else:
+        show(report(found, refused))
 
 
 def _bandwidth(written: str | None) -> Fraction | None:

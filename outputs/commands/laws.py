@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from outputs.commands.question import answer, question
+from outputs.commands.terminal import show, show_json, write
 
 _EXAMPLES = """\b
 Examples:
@@ -22,42 +24,28 @@ Sizes that must divide one another, such as hk and h, stay open unless given.
 """
 
 
-def add(
-    main: click.Group,
-    question: Callable[[Any], Any],
-    answer: Callable[..., Any],
-    show: Callable[[list[Any]], None],
-) -> None:
-    """Add the command to *main*; *question* decorates it, *answer* answers one, *show* prints sections."""
+@click.command(epilog=_EXAMPLES)
+@question
+@click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the tables as LaTeX (FILE.tex) instead.")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+def laws(json_: bool, output: Path | None, force: bool, **asked: Any) -> None:
+    """How each count of VARIANT grows with each symbol: exponent, regime, exact factor; proved or checked."""
+    if output is not None and output.suffix != ".tex":
+        raise click.BadParameter(f"-o {output}: only FILE.tex is written; use --json for data")
+    from derive.attention import variant as find_variant
+    from derive.symbols import MEANINGS
+    from outputs.laws import growths, with_groups_open
 
-    @main.command(epilog=_EXAMPLES)
-    @question
-    @click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
-    @click.option("-o", "output", type=click.Path(path_type=Path), help="Write the tables as LaTeX (FILE.tex) instead.")
-    @click.option("--force", is_flag=True, help="Replace a file that exists.")
-    def laws(json_: bool, output: Path | None, force: bool, **asked: Any) -> None:
-        """How each count of VARIANT grows with each symbol: exponent, regime, exact factor; proved or checked."""
-        if output is not None and output.suffix != ".tex":
-            raise click.BadParameter(f"-o {output}: only FILE.tex is written; use --json for data")
-        from derive.attention import variant as find_variant
-        from derive.symbols import MEANINGS
-        from outputs.laws import growths, with_groups_open
+    words = " ".join(["derive laws", asked["variant"], *asked["symbols"]])
+    keys = {name: meaning.key for name, meaning in MEANINGS.items()}
+    asked["symbols"] = with_groups_open(asked["symbols"], find_variant(asked["variant"]).divides, keys)
+    found = growths(answer(**asked))
+    from outputs import laws_report
 
-        typed = " ".join(["derive laws", asked["variant"], *asked["symbols"]])
-        keys = {name: meaning.key for name, meaning in MEANINGS.items()}
-        asked["symbols"] = with_groups_open(asked["symbols"], find_variant(asked["variant"]).divides, keys)
-        found = growths(answer(**asked))
-        from outputs import laws_report
-
-        if output is not None:
-            from derive.errors import path_named
-            from outputs.writing import write
-
-            write({output: laws_report.as_latex(found, f"{typed} -o {output.name}")}, force=force)
-            click.echo(f"wrote {path_named(output)}", err=True)
-        elif json_:
-            import json
-
-            click.echo(json.dumps(laws_report.as_json(found), indent=1))
-        else:
-            show(laws_report.report(found))
+    if output is not None:
+        write({output: laws_report.as_latex(found, f"{words} -o {output.name}")}, force=force)
+    elif json_:
+        show_json(laws_report.as_json(found))
+    else:
+        show(laws_report.report(found))

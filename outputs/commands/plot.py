@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from outputs.commands.progress import waiting
+from outputs.commands.question import answer, question
+from outputs.commands.terminal import write
 
 KINDS = {
     "roofline": "what the machine allows, and where each schedule stands",
@@ -31,33 +32,27 @@ Plots need matplotlib: pip install 'attn-derive[plots]'
 """  # fmt: skip
 
 
-def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[..., Any]) -> None:
-    """Add the command to *main*; *question* decorates it with the arguments of a question, *answer* answers one."""
+@click.command(epilog=_EXAMPLES)
+@click.argument("kind", type=click.Choice(list(KINDS)))
+@question
+@click.option(
+    "-o", "output", required=True, type=click.Path(path_type=Path), help="The picture to write: .png, .svg or .pdf."
+)
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+def plot(kind: str, output: Path, force: bool, **asked: Any) -> None:
+    """A picture of VARIANT, of one KIND: vectors with text as text in .svg and .pdf, the same bytes each time."""
+    if output.suffix not in _SUFFIXES:
+        raise click.BadParameter(
+            f"-o {output}: name a file that ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
+        )
+    with waiting("derive plot"):
+        found = answer(**asked)
+        from outputs.pictures.start import start
+        from outputs.plots.kinds import plot as drawn
 
-    @main.command(epilog=_EXAMPLES)
-    @click.argument("kind", type=click.Choice(list(KINDS)))
-    @question
-    @click.option(
-        "-o", "output", required=True, type=click.Path(path_type=Path), help="The picture to write: .png, .svg or .pdf."
-    )
-    @click.option("--force", is_flag=True, help="Replace a file that exists.")
-    def plot(kind: str, output: Path, force: bool, **asked: Any) -> None:
-        """A picture of VARIANT, of one KIND: vectors with text as text in .svg and .pdf, the same bytes each time."""
-        if output.suffix not in _SUFFIXES:
-            raise click.BadParameter(
-                f"-o {output}: name a file that ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
-            )
-        with waiting("derive plot"):
-            found = answer(**asked)
-            from derive.errors import path_named
-            from outputs.pictures.start import start
-            from outputs.plots.kinds import plot as drawn
-            from outputs.writing import write
-
-            begun = start(found)
-            picture = drawn(kind, begun, output.suffix[1:])
-        write({output: picture}, force=force)
-        if begun.chosen:
-            words = ", ".join(f"{name} = {number}" for name, number in begun.chosen.items())
-            click.echo(f"not in the question, so drawn at {words}", err=True)
-        click.echo(f"wrote {path_named(output)}", err=True)
+        begun = start(found)
+        picture = drawn(kind, begun, output.suffix[1:])
+    write({output: picture}, force=force)
+    if begun.chosen:
+        words = ", ".join(f"{name} = {number}" for name, number in begun.chosen.items())
+        click.echo(f"not in the question, so drawn at {words}", err=True)

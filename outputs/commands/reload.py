@@ -16,18 +16,15 @@ A file that was changed by hand is refused: each step is taken again by its rule
 """
 
 
-def add(main: click.Group) -> None:
-    """Add the command to *main*."""
+@click.command(epilog=_EXAMPLES)
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+def reload(file: Path) -> None:
+    """Read derivations that `derive steps --json` wrote, taking each step again."""
+    from derive.errors import repeated
+    from derive.reading import read_text
+    from outputs.record.reading import MOST_CHARACTERS, load
 
-    @main.command(epilog=_EXAMPLES)
-    @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-    def reload(file: Path) -> None:
-        """Read derivations that `derive steps --json` wrote, taking each step again."""
-        from derive.errors import repeated
-        from derive.reading import read_text
-        from outputs.record.reading import MOST_CHARACTERS, load
-
-        where = Path("/dev/stdin") if str(file) == "-" else file
-        for found in load(read_text(where, MOST_CHARACTERS, "`derive steps VARIANT --json`")):
-            rules = ", ".join(str(step.rule) for step in found.steps)
-            click.echo(f"{repeated(found.name)}: {len(found.steps)} steps hold{': ' if rules else ''}{rules}")
+    where = Path("/dev/stdin") if str(file) == "-" else file
+    for found in load(read_text(where, MOST_CHARACTERS, "`derive steps VARIANT --json`")):
+        rules = ", ".join(str(step.rule) for step in found.steps)
+        click.echo(f"{repeated(found.name)}: {len(found.steps)} steps hold{': ' if rules else ''}{rules}")

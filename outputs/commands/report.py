@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from outputs.commands.progress import waiting
+from outputs.commands.question import answer, question, typed
+from outputs.commands.terminal import write
 
 _EXAMPLES = """\b
 Examples:
@@ -20,26 +21,17 @@ FILE.html needs no network and no other file. A symbol left out begins with a nu
 """
 
 
-def add(main: click.Group, question: Callable[[Any], Any], answer: Callable[..., Any]) -> None:
-    """Add the command to *main*; *question* decorates it with the arguments of a question, *answer* answers one."""
+@click.command(epilog=_EXAMPLES)
+@question
+@click.option("-o", "output", required=True, type=click.Path(path_type=Path), help="The page to write, FILE.html.")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+def report(output: Path, force: bool, **asked: Any) -> None:
+    """Derivation, pictures and numbers of VARIANT as one HTML file whose sliders recompute everything."""
+    if output.suffix != ".html":
+        raise click.BadParameter(f"-o {output}: name a file that ends in .html, such as report.html")
+    with waiting("derive report"):
+        found = answer(**asked)
+        from outputs.report.document import report as document
 
-    @main.command(epilog=_EXAMPLES)
-    @question
-    @click.option("-o", "output", required=True, type=click.Path(path_type=Path), help="The page to write, FILE.html.")
-    @click.option("--force", is_flag=True, help="Replace a file that exists.")
-    def report(output: Path, force: bool, **asked: Any) -> None:
-        """Derivation, pictures and numbers of VARIANT as one HTML file whose sliders recompute everything."""
-        if output.suffix != ".html":
-            raise click.BadParameter(f"-o {output}: name a file that ends in .html, such as report.html")
-        with waiting("derive report"):
-            found = answer(**asked)
-            from derive.errors import path_named
-            from outputs.report.document import report as document
-            from outputs.writing import write
-
-            schedules = asked["schedule"] or ",".join(a.name for a in found.accounts)
-            command = " ".join(["derive report", asked["variant"], *asked["symbols"], "--schedule", schedules])
-            command += f" --on {asked['machine']}" if asked["machine"] else ""
-            page = document(found, command)
-        write({output: page}, force=force)
-        click.echo(f"wrote {path_named(output)}", err=True)
+        page = document(found, typed("report", asked, found))
+    write({output: page}, force=force)

@@ -66,7 +66,7 @@ def body(explanation: Explanation, layout: Layout, command: str) -> str:
     lines += [r"\DeriveHeading{Assumptions}", *assumptions(explanation)]
     for account in explanation.accounts:
         label = f"{prefix}-{account.name}"
-        made = claims(explanation, account, amounts(explanation, account), counted(account), layout)
+        made = claims(explanation, amounts(account), counted(account), layout)
         lines += proposition(explanation, account, made, label)
         lines += proof(explanation, account, made, label)
     lines += numbers(explanation, layout)

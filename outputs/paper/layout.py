@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import sympy as sp
 
@@ -12,10 +12,15 @@ from outputs.formula import latex
 from outputs.naming import named
 from outputs.notation import cases, put, tidy
 from outputs.paper.tex import aligned, display
+from outputs.parts import Parts
 
 if TYPE_CHECKING:
-    from outputs.account import Account
     from outputs.explanation import Explanation
+
+
+Key = TypeVar("Key")
+Cases = tuple[tuple[sp.Expr, sp.Basic], ...]
+"""``(amount, condition)`` of each case, the last of them true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +52,12 @@ class Claim:
     Attributes:
         symbol: its LaTeX.
         forms: ``(amount, condition)`` of each case, cut into parts that fit.
-        left_out: how many cases are not among them, because they do not hold at the numbers given.
+        of: the quantity that it is a part of, with cases of its own; empty for a whole one.
     """
 
     symbol: str
-    forms: tuple[tuple[sp.Expr, sp.Basic], ...]
-    left_out: int = 0
+    forms: Cases
+    of: str = ""
 
     @property
     def names(self) -> set[sp.Basic]:
@@ -91,47 +96,40 @@ class Claims:
         return tuple(d for d in self.definitions if d not in self.defined_in_statement)
 
 
-MOST_CASES = 4
-"""Cases beyond which only the one that holds is printed, where numbers say which."""
-
-
 def claims(
     explanation: Explanation,
-    account: Account,
     stated: Mapping[str, sp.Expr],
     counted: Mapping[str, sp.Expr],
     layout: Layout,
 ) -> Claims:
     """Amounts by symbol, in cases, all cut with one set of names."""
-    found = {
-        s: [(tidy(a), c) for a, c in cases(put(x, explanation.shown))] for s, x in (*stated.items(), *counted.items())
-    }
-    left_out = dict.fromkeys(found, 0)
-    for symbol, amount in stated.items():
-        holding = _holding(account, amount) if len(found[symbol]) > MOST_CASES else None
-        if holding is not None:
-            left_out[symbol] = len(found[symbol]) - 1
-            found[symbol] = [found[symbol][holding]]
-    cut = named([part for form in found.values() for pair in form for part in pair], layout.formula)
-    parts = iter(cut.forms)
-    made = [Claim(s, tuple((next(parts), next(parts)) for _ in form), left_out[s]) for s, form in found.items()]
-    return Claims(tuple(made[: len(stated)]), tuple(made[len(stated) :]), cut.definitions)
+    parts = Parts()
+    wholes: dict[str, sp.Expr] = {}
+    of: dict[str, str] = {}
+    for symbol, amount in (*stated.items(), *counted.items()):
+        known = len(parts.names)
+        wholes[symbol] = parts.of(put(amount, explanation.shown))
+        for name, part in parts.since(known):  # each behind the first that it is a part of
+            wholes[latex(name)], of[latex(name)] = part, symbol
+    forms, definitions = in_cases(wholes, layout)
+    made = [Claim(symbol, form, of.get(symbol, "")) for symbol, form in forms.items()]
+    first = next((n for n, claim in enumerate(made) if claim.symbol in counted), len(made))
+    return Claims(tuple(made[:first]), tuple(made[first:]), definitions)
 
 
-def _holding(account: Account, amount: sp.Expr) -> int | None:
-    """Which case holds at the numbers given; ``None`` while they do not decide."""
-    for n, (_, condition) in enumerate(cases(amount)):
-        found = 1 if condition == sp.true else account.number(condition)
-        if found != 0:
-            return n if found == 1 else None
-    return None
+def in_cases(
+    amounts: Mapping[Key, sp.Expr], layout: Layout
+) -> tuple[dict[Key, Cases], tuple[tuple[sp.Symbol, sp.Expr], ...]]:
+    """*amounts* as ``(amount, condition)`` of each case, cut into parts that fit, and what these parts stand for."""
+    forms = {key: [(tidy(a), c) for a, c in cases(amount)] for key, amount in amounts.items()}
+    cut = named([part for form in forms.values() for pair in form for part in pair], layout.formula)
+    pieces = iter(cut.forms)
+    return {key: tuple((next(pieces), next(pieces)) for _ in form) for key, form in forms.items()}, cut.definitions
 
 
 def displayed(claim: Claim) -> list[str]:
     """``symbol = amount`` for each case, its condition in words before it."""
     lines: list[str] = []
-    if claim.left_out:
-        lines.append(f"of {claim.left_out + 1} cases the one that holds at the numbers above,")
     for n, (amount, condition) in enumerate(claim.forms):
         if condition != sp.true:
             lines.append(rf"{'while' if n == 0 else 'else while'}")

@@ -39,11 +39,16 @@ def numbers(explanation: Explanation, layout: Layout) -> list[str]:
         for label, amount, unit in (
             ("matmul", a.executed[Pipe.MMA], "FLOP"),
             ("exp", a.executed[Pipe.SFU], "op"),
+            *((("converted", a.converted, "op"),) if a.converted != 0 else ()),
         )
         if (n := a.number(amount)) is not None
     ]
-    lines += [r"\DeriveHeading{Work that is run}", *table("@{}llrr@{}", ("work", "schedule", "rounded", "exact"), work)]
+    lines += [r"\DeriveHeading{Work that is run}", *_work(layout, work)]
     return lines + (_times(explanation, accounts) if explanation.machine is not None else [])
+
+
+def _work(layout: Layout, rows: list[tuple[str, str, str, str]]) -> list[str]:
+    return table("@{}llrr@{}", ("work", "schedule", "rounded", "exact"), rows, tight=not layout.closed_forms)
 
 
 def _row(explanation: Explanation, layout: Layout, label: str, account: Account, amount: sp.Expr) -> list[str]:

@@ -69,6 +69,11 @@ def entry(number: str) -> str:
     return f"{escaped(known['authors'])}. {escaped(known['title'])}. {known['year']}. arXiv:{number}."
 
 
+def _authors(names: str) -> str:
+    """Names as BibTeX wants them; one without initials is a team's, and no first name is looked for in it."""
+    return " and ".join(name if ". " in name else f"{{{name}}}" for name in names.split(", "))
+
+
 def bibtex(found: list[str]) -> str:
     r"""The papers as BibTeX, for a host that lets ``\DeriveCite`` be ``\cite``."""
     entries = []
@@ -77,7 +82,7 @@ def bibtex(found: list[str]) -> str:
         year = known["year"] or f"20{number[:2]}"
         entries.append(
             f"@misc{{arXiv:{number},\n"
-            f"  author = {{{known['authors'].replace(', ', ' and ')}}},\n"
+            f"  author = {{{_authors(known['authors'])}}},\n"
             f"  title = {{{{{escaped(known['title'])}}}}},\n"
             f"  year = {{{year}}},\n"
             f"  note = {{arXiv:{number}}}\n}}\n"

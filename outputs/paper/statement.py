@@ -9,8 +9,8 @@ import sympy as sp
 from derive.flops import Pipe
 from derive.symbols import M
 from outputs.formula import latex
-from outputs.notation import cases, put, regime
-from outputs.paper.layout import MOST_CASES, Claims, Layout, defined, displayed
+from outputs.notation import put, regime
+from outputs.paper.layout import Claim, Claims, Layout, defined, displayed
 from outputs.paper.sources import cited
 from outputs.paper.tex import cell, escaped, numbered, quantity, table
 from outputs.quantities import significant, size
@@ -21,28 +21,17 @@ if TYPE_CHECKING:
     from outputs.explanation import Explanation
 
 
-def amounts(explanation: Explanation, account: Account) -> dict[str, sp.Expr]:
+def amounts(account: Account) -> dict[str, sp.Expr]:
     """What a proposition states, by symbol: compulsory, SM-side and HBM bytes, matrix FLOP, and bytes on chip."""
     found = {
         r"D_{\min}": account.compulsory.total.amount,
         r"D_{\mathrm{SM}}": account.sm.total.amount,
-        **_at_memory(explanation, account),
+        r"D_{\mathrm{HBM}}": account.dram.total.amount,
         "F": account.executed[Pipe.MMA],
     }
+    if account.converted != 0:
+        found[r"N_{\mathrm{conv}}"] = account.converted
     return found if account.footprint is None else {**found, r"A_{\mathrm{CTA}}": account.footprint}
-
-
-def _at_memory(explanation: Explanation, account: Account) -> dict[str, sp.Expr]:
-    """The HBM bytes; as a sum over tensors when each of several has cases of its own."""
-    total = account.dram.total.amount
-    if len(cases(put(total, explanation.shown))) <= MOST_CASES:
-        return {r"D_{\mathrm{HBM}}": total}
-    parts = {
-        sp.Symbol(f"H_{name.replace('_', '')}"): move.read + move.write
-        for name, move in account.dram.by_tensor.items()
-        if move.read + move.write != 0
-    }
-    return {r"D_{\mathrm{HBM}}": sp.Add(*parts)} | {latex(symbol): amount for symbol, amount in parts.items()}
 
 
 SAYS = {
@@ -50,9 +39,20 @@ SAYS = {
     r"D_{\mathrm{SM}}": "bytes between the cache and the SMs, re-reads included",
     r"D_{\mathrm{HBM}}": "bytes between HBM and the cache",
     "F": "FLOP of the matrix products that are run",
+    r"N_{\mathrm{conv}}": "elements of a narrow type, each converted when it is brought into an SM",
     r"A_{\mathrm{CTA}}": "bytes of shared memory that a CTA holds",
 }
 """What each of them counts."""
+
+
+def said(claim: Claim) -> str:
+    """What *claim* counts, in words."""
+    return f"{SAYS[claim.of]}, the parts are" if claim.of else SAYS[claim.symbol]
+
+
+def status(claim: Claim) -> str:
+    """Whether *claim* is derived or modelled."""
+    return "modelled" if "HBM" in (claim.of or claim.symbol) else "derived"
 
 
 def notation(explanation: Explanation, layout: Layout) -> list[str]:
@@ -60,7 +60,7 @@ def notation(explanation: Explanation, layout: Layout) -> list[str]:
     used: set[sp.Symbol] = set()
     values: dict[str, object] = {}
     for account in explanation.accounts:
-        for amount in amounts(explanation, account).values():
+        for amount in amounts(account).values():
             used |= {s for s in put(amount, explanation.shown).free_symbols if isinstance(s, sp.Symbol)}
         if account.growth(explanation.alike) is not None:
             used.add(M)
@@ -74,7 +74,7 @@ def notation(explanation: Explanation, layout: Layout) -> list[str]:
         words = escaped(spelt.says) + (f" [{spelt.unit}]" if spelt.unit else "")
         shown = "" if value is None else _value(value, spelt.unit)
         rows.append((f"${spelt.latex}$", cell(words, rf"{layout.meaning}\linewidth"), shown))
-    counts = {symbol for account in explanation.accounts for symbol in amounts(explanation, account)}
+    counts = {symbol for account in explanation.accounts for symbol in amounts(account)}
     rows += [
         (f"${s}$", cell(escaped(says), rf"{layout.meaning}\linewidth"), "") for s, says in SAYS.items() if s in counts
     ]
@@ -120,11 +120,15 @@ def proposition(explanation: Explanation, account: Account, made: Claims, label:
     name = f"{account.name} on {explanation.request.variant.name}"
     lines = [rf"\begin{{\DeriveTheoremEnv}}[{escaped(name)}]", rf"\label{{{label}}}"]
     lines.append("Under the assumptions above the schedule has the following costs.")
+    before = ""
     for claim in made.stated:
-        status = "modelled" if "HBM" in claim.symbol else "derived"
-        says = SAYS.get(claim.symbol, "bytes of one tensor between HBM and the cache")
-        status = "modelled" if claim.symbol not in SAYS else status
-        lines.append(rf"${claim.symbol}$, {escaped(says)} ({status}):")
+        if claim.of and claim.of == before:
+            lines.append("and")
+        elif claim.of:
+            lines.append(rf"where of ${claim.of}$, {escaped(said(claim))} ({status(claim)}),")
+        else:
+            lines.append(rf"${claim.symbol}$, {escaped(said(claim))} ({status(claim)}):")
+        before = claim.of
         lines += displayed(claim)
     lines += defined(made.defined_in_statement)
     if account.is_exact is False:

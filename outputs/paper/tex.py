@@ -50,9 +50,10 @@ def aligned(rows: Sequence[str]) -> list[str]:
     return [r"\[ \begin{aligned}", *(rf"& {row} \\" for row in rows[:-1]), f"& {rows[-1]}", r"\end{aligned} \]"]
 
 
-def table(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A booktabs table, centred, in the running text."""
-    lines = [r"\begin{center}\small\setlength{\tabcolsep}{4pt}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+def table(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]], *, tight: bool = False) -> list[str]:
+    """A booktabs table, centred, in the running text; *tight* where a column of a page has to hold it."""
+    size = r"\footnotesize\setlength{\tabcolsep}{2pt}" if tight else r"\small\setlength{\tabcolsep}{4pt}"
+    lines = [rf"\begin{{center}}{size}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines += [" & ".join(head) + r" \\", r"\midrule"]
     lines += [" & ".join(row) + r" \\" for row in rows]
     return [*lines, r"\bottomrule", r"\end{tabular}", r"\end{center}"]

@@ -35,6 +35,8 @@ def amounts(answer: Explanation, account: Account) -> dict[str, sp.Expr]:
         found |= {f"{count}.{name}": move.read + move.write for name, move in moves.by_tensor.items()}
     found["flop"], found["useful"] = account.executed[Pipe.MMA], account.useful[Pipe.MMA]
     found["exp"], found["vector"] = account.executed[Pipe.SFU], account.executed[Pipe.VECTOR]
+    if account.converted != 0:
+        found["converted"] = account.converted
     found["peak"] = account.memory_peak
     if account.footprint is not None:
         found["footprint"] = account.footprint
@@ -50,8 +52,15 @@ def amounts(answer: Explanation, account: Account) -> dict[str, sp.Expr]:
 
 def _times(account: Account, found: Mapping[str, sp.Expr]) -> dict[str, sp.Expr]:
     """Seconds of each pipe and level whose rate is known, and of the slowest; useful matrix FLOP/s at that."""
-    of: dict[Level, str] = {"mma": "flop", "exp": "exp", "vector": "vector", "l2": "sm", "dram": "dram"}
-    rates = {level: account.rate(level) for level in PIPES}
+    of: dict[Level, str] = {
+        "mma": "flop",
+        "exp": "exp",
+        "vector": "vector",
+        "convert": "converted",
+        "l2": "sm",
+        "dram": "dram",
+    }
+    rates = {level: account.rate(level) for level in PIPES if of[level] in found}
     times = {
         f"time.{level}": found[of[level]] * sp.Rational(r.value.denominator, r.value.numerator)
         for level, r in rates.items()

@@ -42,7 +42,7 @@ class Roof:
     Attributes:
         peak: the matrix pipe.
         levels: bytes a second by level, as far as known.
-        dots: schedules by level.
+        dots: schedules that run matrix products, by level.
     """
 
     peak: Rate
@@ -65,6 +65,8 @@ def roof(start: Start) -> Roof | None:
     for account in start.answer.accounts:
         found, at = amounts(start.answer, account), start.values(account)
         attained = _number(value(found["attained"], at))
+        if attained == 0:  # no matrix product is run: no place on a logarithmic scale
+            continue
         for level in known:
             dots.append(Dot(account.name, level, _number(value(found[_INTENSITY[level]], at)), attained))
     return Roof(peak, known, tuple(dots))

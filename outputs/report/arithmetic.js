@@ -48,8 +48,16 @@ function sum(first, last, term) {
   }
   return total;
 }
-const part = (v, n) => v.$[n] ?? (v.$[n] = parts[n](v));
+// Forms by group and amount, as forms by one name.
+const flat = groups => Object.fromEntries(
+  Object.entries(groups).flatMap(([group, of]) => Object.entries(of).map(([amount, form]) => [group + amount, form])));
+// What a form is a function of: v.N is a number of the question, v(12) the value of part 12, computed when first asked for.
+function inputs(values) {
+  const known = values.$ ?? [], v = Object.assign(n => known[n] ?? (known[n] = parts[n](v)), values);
+  return v;
+}
 function evaluate(key, values) {
   termsLeft = MOST_TERMS;
-  return forms[key]({...values, $: values.$ ?? []});
+  const v = inputs(values), form = forms[key];
+  return typeof form === "number" ? v(form) : form(v);
 }

@@ -44,26 +44,23 @@ def _schedule(page: Page, schedule: str, largest: float) -> Markup:
     for tensor in tensors:
         present = [count for count in COUNTS if tensor in moves[count].by_tensor]
         middle = y + len(present) * THICK / 2 + 4
-        parts.append(element("text", tensor, x=LEFT - 6, y=middle, text_anchor="end"))
+        parts.append(element("text", tensor, x=-6, y=middle, class_="tensor"))
         for count in present:
             number = page.number(schedule, f"{count}.{tensor}")
             length = round(LONGEST * float(number) / (largest or 1), 2)
-            of = f"{schedule}|{count}.{tensor}"
+            parts.append(element("rect", y=y + 1, width=length, class_=count))
             parts.append(
-                element("rect", x=LEFT, y=y + 1, width=length, height=THICK - 2, class_=f"bar {count}", data_bar=of)
-            )
-            parts.append(
-                element("text", size(number), x=round(LEFT + length + 5, 2), y=y + 9.5, class_="small", data_of=of,
-                        data_as="size")
+                element("text", size(number), x=round(length + 5, 2), y=y + 9.5, data_bar=f"{count}.{tensor}")
             )  # fmt: skip
             y += THICK
         y += GAP
-    describes = "; ".join(
+    describes = f"Of each tensor {', '.join(SAYS.values())}. " + "; ".join(
         f"{tensor}: "
         + ", ".join(
-            f"{SAYS[c]} {size(page.number(schedule, f'{c}.{tensor}'))}" for c in COUNTS if tensor in moves[c].by_tensor
+            size(page.number(schedule, f"{c}.{tensor}")) if tensor in moves[c].by_tensor else "none" for c in COUNTS
         )
         for tensor in tensors
     )
-    svg = picture(f"bars-{schedule}", f"Bytes of each tensor in {schedule}", describes, *parts, height=y, width=WIDTH)
+    drawn = element("g", *parts, class_="bars", data_schedule=schedule, transform=f"translate({LEFT})")
+    svg = picture(f"bars-{schedule}", f"Bytes of each tensor in {schedule}", describes, drawn, height=y, width=WIDTH)
     return element("figure", element("figcaption", f"{schedule}: bytes of each tensor"), svg)

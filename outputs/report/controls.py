@@ -38,17 +38,19 @@ def _row(n: int, slider: Slider) -> Markup:
     )  # fmt: skip
 
 
-def data(page: Page) -> list[dict[str, object]]:
-    """The sliders, for the script."""
-    return [
+def data(page: Page) -> dict[str, object]:
+    """The sliders, for the script; each names its row of numbers, which many share."""
+    rows = list(dict.fromkeys(tuple(str(n) for n in s.steps) for s in page.sliders))
+    sliders = [
         {
             "key": s.key,
             "symbol": s.symbol,
             "schedule": s.schedule,
             "value": str(s.value),
-            "steps": [str(n) for n in s.steps],
+            "steps": rows.index(tuple(str(n) for n in s.steps)),
             "whole": spelling(s.symbol).base != "b" and s.symbol != "s",
             "least": str(min(s.steps[0], 1)),
         }
         for s in page.sliders
     ]
+    return {"sliders": sliders, "steps": rows}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from derive.einsum import Map, Reduce
 from derive.footprint import Place, tiled_kernels, tiles_by_place
 from outputs.notation import text
 from outputs.report.layers import Box, layered
-from outputs.report.markup import Markup, element, joined
+from outputs.report.markup import Content, Markup, element, joined
 
 if TYPE_CHECKING:
     from derive.einsum import Einsum, Tensor
@@ -50,13 +52,88 @@ def graph_drawn(graph: Graph, name: str) -> Markup:
     return element("figure", element("figcaption", "what is computed: each tensor below those it is made of"), svg)
 
 
-def schedule_drawn(account: Account, title: str = "") -> Markup:
-    """Each kernel with what it reads, keeps and writes, under *title* or the schedule's name."""
+def schedules_drawn(accounts: Iterable[Account]) -> Markup:
+    """Schedules of one page; a kernel that several have is drawn once."""
+    said: _Said = {}
+    return joined(*(_schedule(account, account.name, said) for account in accounts))
+
+
+def schedule_drawn(account: Account, title: str) -> Markup:
+    """Each kernel with what it reads, keeps and writes, under *title*."""
+    return _schedule(account, title, {})
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A kernel that a page has drawn: under which schedule and number, and the id of its picture."""
+
+    schedule: str
+    number: int
+    picture: str
+
+
+_Said = dict[Markup, _Drawn]
+"""What is drawn already, by all that is said of a kernel but its number."""
+
+
+def _schedule(account: Account, title: str, said: _Said) -> Markup:
     schedule = account.derivation.schedule
-    drawn = [_kernel(account, schedule, kernel, n) for n, kernel in enumerate(schedule.kernels, 1)]
+    again: list[tuple[int, _Drawn]] = []
+    figures: list[list[int]] = []
+    kernels = {n: _boxes(account, schedule, kernel) for n, kernel in enumerate(schedule.kernels, 1)}
+    words = {n: _words(k, tiled=k in tiled_kernels(schedule)) for n, k in enumerate(schedule.kernels, 1)}
+    for n, (boxes, edges) in kernels.items():
+        key = joined(*words[n], str(boxes), str(edges))
+        if (before := said.get(key)) is not None:
+            again.append((n, before))
+            continue
+        if figures and figures[-1][-1] == n - 1 and len(words[n]) == len(words[n - 1]) == 1:
+            figures[-1].append(n)  # operations one by one make one picture
+        else:
+            figures.append([n])
+        said[key] = _Drawn(account.name, n, f"kernel-{account.name}-{figures[-1][0]}")
+    drawn = [_figure(account, numbers, kernels, words) for numbers in figures]
     count = len(schedule.kernels)
-    says = f"{title or account.name}: {count} kernel{'s' if count > 1 else ''}"
-    return joined(element("h3", says), element("div", *drawn, class_="pictures"))
+    says = f"{title}: {count} kernel{'s' if count > 1 else ''}"
+    return joined(
+        element("h3", says), element("p", *_elsewhere(again), class_="why") if again else None,
+        element("div", *drawn, class_="pictures") if drawn else None,
+    )  # fmt: skip
+
+
+def _figure(
+    account: Account,
+    numbers: Sequence[int],
+    kernels: Mapping[int, tuple[dict[str, Box], list[tuple[str, str]]]],
+    words: Mapping[int, list[Markup]],
+) -> Markup:
+    """A kernel; or several operations that run one after another, each a kernel."""
+    first, last = numbers[0], numbers[-1]
+    which = f"kernel {first}" if first == last else f"kernels {first} to {last}"
+    boxes: dict[str, Box] = {}
+    for n in numbers:
+        boxes |= {name: box for name, box in kernels[n][0].items() if name not in boxes or box.kind != "input"}
+    edges = list(dict.fromkeys(edge for n in numbers for edge in kernels[n][1]))
+    svg = layered(f"kernel-{account.name}-{first}", f"{account.name}, {which}", boxes, edges)
+    caption = element("figcaption", f"{which}: {'each ' if first != last else ''}", words[first][0])
+    return element("figure", caption, *words[first][1:], svg, class_="kernel")
+
+
+def _elsewhere(again: Sequence[tuple[int, _Drawn]]) -> list[Content]:
+    """Where kernels are drawn that an earlier schedule has too; those that follow one another in both in one phrase."""
+    runs: list[list[tuple[int, _Drawn]]] = []
+    for n, at in again:
+        if runs and runs[-1][-1] == (n - 1, _Drawn(at.schedule, at.number - 1, runs[-1][-1][1].picture)):
+            runs[-1].append((n, at))
+        else:
+            runs.append([(n, at)])
+    said: list[Content] = []
+    for run in runs:
+        (n, at), (end, until) = run[0], run[-1]
+        here, there = (f"kernel{f's {a} to' if a != z else ''} {z}" for a, z in ((n, end), (at.number, until.number)))
+        link = element("a", f"{there} of {at.schedule}", href=f"#{at.picture}")
+        said += ["; " if said else "drawn above: ", f"{here}, as ", link]
+    return said
 
 
 def legend() -> Markup:
@@ -71,30 +148,32 @@ def legend() -> Markup:
     )
 
 
-def _kernel(account: Account, schedule: Schedule, kernel: Kernel, n: int) -> Markup:
+def _boxes(account: Account, schedule: Schedule, kernel: Kernel) -> tuple[dict[str, Box], list[tuple[str, str]]]:
+    """What a kernel reads and makes, and which of it is made of which."""
     tiled = kernel in tiled_kernels(schedule)
-    held = tiles_by_place(schedule, kernel)
-    boxes: dict[str, Box] = {}
-    for tensor in held[Place.SHARED]:
-        boxes[tensor.name] = Box((_tensor(tensor), *_tile(kernel, tensor, tiled)), "input")
+    boxes = {
+        tensor.name: Box((_tensor(tensor), *_tile(kernel, tensor, tiled)), "input")
+        for tensor in tiles_by_place(schedule, kernel)[Place.SHARED]
+    }
     edges = []
     for e in schedule.nodes(kernel):
         kind = lives(account, kernel, e.output.name)
         boxes[e.output.name] = Box((_tensor(e.output), operation(e), *_tile(kernel, e.output, tiled)), kind)
         edges += [(t.name, e.output.name) for t in e.inputs if t.name in boxes]
-    svg = layered(f"kernel-{account.name}-{n}", f"{account.name}, kernel {n}", boxes, edges)
+    return boxes, edges
+
+
+def _words(kernel: Kernel, *, tiled: bool) -> list[Markup]:
+    """What a kernel fuses and where its tiles live; then its loops, and what else there is to say."""
     fused = f"{len(kernel.einsums)} operations fused" if len(kernel.einsums) > 1 else "one operation"
-    nest = [element("li", str(loop)) for loop in kernel.loops] or [element("li", "no loops of its own: whole operands")]
-    where = ""
-    if tiled:
-        where = "; tiles of what it reads in shared memory, of what it makes in registers"
-    words = f"kernel {n}: {fused}{where}"
-    notes = [element("ol", *nest, class_="nest")]
+    where = "; tiles of what it reads in shared memory, of what it makes in registers" if tiled else ""
+    nest = [element("ol", *(element("li", str(loop)) for loop in kernel.loops), class_="nest")] if kernel.loops else []
+    words = [joined(f"{fused}{where}{'' if nest else ', on whole operands'}"), *nest]
     if kernel.skips_masked:
-        notes.append(element("p", "tiles that the mask empties are skipped", class_="why"))
+        words.append(element("p", "tiles that the mask empties are skipped", class_="why"))
     if kernel.residency is not None and kernel.residency.tensors:
-        notes.append(element("p", f"modelled in the L2: {', '.join(kernel.residency.tensors)}", class_="why"))
-    return element("figure", element("figcaption", words), *notes, svg, class_="kernel")
+        words.append(element("p", f"modelled in the L2: {', '.join(kernel.residency.tensors)}", class_="why"))
+    return words
 
 
 def lives(account: Account, kernel: Kernel, name: str) -> str:

@@ -18,7 +18,7 @@ from outputs.report import bars, controls, curves, dataflow, regime_map, tables
 from outputs.report.axes import BOTTOM, LEFT, RIGHT, TOP
 from outputs.report.markup import Markup, element, joined
 from outputs.report.page import Page
-from outputs.report.proof import derivation
+from outputs.report.proof import derivations
 
 if TYPE_CHECKING:
     from outputs.explanation import Explanation
@@ -34,7 +34,9 @@ _READINGS = (
 
 @cache
 def _text(file: str) -> str:
-    return (files("outputs.report") / file).read_text(encoding="utf-8")
+    """A script or a style sheet, its lines without indentation."""
+    lines = (files("outputs.report") / file).read_text(encoding="utf-8").splitlines()
+    return "".join(f"{line.strip()}\n" for line in lines if not line.lstrip().startswith("//"))
 
 
 def report(asked: Explanation, command: str) -> str:
@@ -73,9 +75,9 @@ def report(asked: Explanation, command: str) -> str:
             _section("forms", "Closed forms", tables.closed_forms(page), tables.symbols(page)),
             _section("schedules", "What is fused, what is tiled, where each tensor lives", dataflow.legend(),
                      dataflow.graph_drawn(page.accounts[0].derivation.start, "graph"),
-                     *(dataflow.schedule_drawn(account) for account in page.accounts)),
+                     dataflow.schedules_drawn(page.accounts)),
             _section("derivation", "The derivation, rule by rule",
-                     *(derivation(account.derivation, page.start.answer.shown) for account in page.accounts)),
+                     derivations([account.derivation for account in page.accounts], page.start.answer.shown)),
             _section("reading", "How to read this", element("ul", *(element("li", words) for words in _READINGS)),
                      element("p", f"Source of the variant: {variant.reference}", class_="source")),
         ),
@@ -130,23 +132,38 @@ def _script(page: Page, pictures: dict[str, object], maps: list[dict[str, object
     """Arithmetic, closed forms and data, then what moves them; nothing in it can end the element it stands in."""
     forms = {f"{schedule}|{key}": amount for schedule, found in page.amounts.items() for key, amount in found.items()}
     data = {
-        "sliders": controls.data(page),
-        "values": {
-            schedule: {name(symbol): str(number) for symbol, number in values.items()}
-            for schedule, values in page.values.items()
-        },
+        **controls.data(page),
+        **_values(page),
         "divides": [[name(a.name), name(b.name)] for a, b in page.start.asked.request.variant.divides],
         "ridge": {a.name: str(a.ridge) for a in page.accounts if a.ridge is not None},
         "room": _room(page),
         "thresholds": _thresholds(page),
         "maps": maps,
         "frame": {"left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
-        "bars": {"left": bars.LEFT, "longest": bars.LONGEST},
+        "longest": bars.LONGEST,
         **pictures,
     }
-    written = json.dumps(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    written = (
+        json.dumps(data, separators=(",", ":"))
+        .replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
     program = javascript_program(forms).replace("<", "\\u003c")  # only in names: no operator is printed with it
+    program = program.replace(", ", ",").replace(" => ", "=>")  # no name has either
     return f'"use strict";\n{{\n{_text("arithmetic.js")}{program}const data = {written};\n{_text("page.js")}}}\n'
+
+
+def _values(page: Page) -> dict[str, object]:
+    """The numbers of each schedule; those that all of them have, once."""
+    written = {
+        schedule: {name(symbol): str(number) for symbol, number in values.items()}
+        for schedule, values in page.values.items()
+    }
+    first, *rest = written.values()
+    shared = {symbol: n for symbol, n in first.items() if all(values.get(symbol) == n for values in rest)}
+    own = {s: {symbol: n for symbol, n in values.items() if symbol not in shared} for s, values in written.items()}
+    return {"shared": shared, "values": own}
 
 
 def _room(page: Page) -> str | None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from outputs.report.axes import WIDTH, picture
-from outputs.report.markup import Markup, element
-
-if TYPE_CHECKING:
-    import networkx as nx
+from outputs.report.markup import Markup, element, joined
 
 _CHARACTER, _PADDING, _BETWEEN, _ROW, _LINE = 6.4, 12, 10, 30, 14
 _SWEEPS = 6
@@ -56,22 +53,21 @@ def layered(name: str, title: str, boxes: Mapping[str, Box], edges: Sequence[tup
             x += all_boxes[n].width + spare
         y += tall + _ROW
     lines = [_line(centre[a], centre[b], all_boxes[a], all_boxes[b]) for a, b in links]
-    bends = [
-        element("line", x1=_r(cx), x2=_r(cx), y1=_r(top), y2=_r(top + tall), class_="edge")
-        for n, (cx, top, tall) in centre.items()
-        if not all_boxes[n].lines
-    ]
+    lines += [f"M{_r(cx)} {_r(top)}v{_r(tall)}" for n, (cx, top, tall) in centre.items() if not all_boxes[n].lines]
+    edges_drawn = [element("path", d="".join(lines), class_="edge")] if lines else []
     drawn = [_box(all_boxes[n], *centre[n]) for row in rows for n in row if all_boxes[n].lines]
     says = "; ".join(
         " ".join(box.lines)
         + (" from " + ", ".join(a for a, b in edges if b == n) if any(b == n for _, b in edges) else "")
         for n, box in boxes.items()
     )
-    return picture(name, title, says, *lines, *bends, *drawn, height=_r(y - _ROW + 6), width=_r(width))
+    boxes_drawn = element("g", *drawn, class_="boxes")
+    return picture(name, title, says, *edges_drawn, boxes_drawn, height=_r(y - _ROW + 6), width=_r(width))
 
 
-def _r(x: float) -> float:
-    return round(x, 1)
+def _r(x: float) -> float | int:
+    rounded = round(x, 1)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _box(box: Box, cx: float, top: float, tall: float) -> Markup:
@@ -82,8 +78,7 @@ def _box(box: Box, cx: float, top: float, tall: float) -> Markup:
             line,
             x=_r(cx),
             y=_r(y + 4 + _LINE * (n + 0.75)),
-            text_anchor="middle",
-            class_="name" if n == 0 else "small",
+            class_="name" if n == 0 else None,
         )
         for n, line in enumerate(box.lines)
     ]
@@ -92,33 +87,31 @@ def _box(box: Box, cx: float, top: float, tall: float) -> Markup:
         x=_r(cx - box.width / 2),
         y=_r(y),
         width=_r(box.width),
-        height=box.height,
-        rx=4,
-        class_=f"box {box.kind}",
+        height=_r(box.height),
+        class_=box.kind,
     )
-    return element("g", shape, *words)
+    return joined(shape, *words)
 
 
-def _line(a: tuple[float, float, float], b: tuple[float, float, float], above: Box, below: Box) -> Markup:
-    """From under one box to above the other."""
+def _line(a: tuple[float, float, float], b: tuple[float, float, float], above: Box, below: Box) -> str:
+    """From under one box to above the other, as a piece of a path."""
     start = a[1] + (a[2] + above.height) / 2 if above.lines else a[1] + a[2]
     end = b[1] + (b[2] - below.height) / 2 if below.lines else b[1]
-    return element("line", x1=_r(a[0]), y1=_r(start), x2=_r(b[0]), y2=_r(end), class_="edge")
+    return f"M{_r(a[0])} {_r(start)}L{_r(b[0])} {_r(end)}"
 
 
 def _rows(
     boxes: Mapping[str, Box], edges: Sequence[tuple[str, str]]
 ) -> tuple[list[list[str]], list[tuple[str, str]], dict[str, Box]]:
     """Layers by longest path, inputs just above their first reader; a line across several layers gets a bend in each."""
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(boxes)
-    graph.add_edges_from(edges)
-    depth = {n: layer for layer, names in enumerate(nx.topological_generations(graph)) for n in names}
+    read = {n: [a for a, b in edges if b == n] for n in boxes}
+    depth: dict[str, int] = {}
+    for n in TopologicalSorter(read).static_order():
+        depth[n] = 1 + max((depth[a] for a in read[n]), default=-1)
     for n in boxes:
-        if graph.in_degree(n) == 0 and graph.out_degree(n) > 0:
-            depth[n] = min(depth[reader] for reader in graph.successors(n)) - 1
+        readers = [depth[b] for a, b in edges if a == n]
+        if not read[n] and readers:
+            depth[n] = min(readers) - 1
     rows: list[list[str]] = [[] for _ in range(max(depth.values()) + 1)]
     for n in boxes:
         rows[depth[n]].append(n)

@@ -1,4 +1,5 @@
 const all = query => [...document.querySelectorAll(query)];
+const stepsOf = slider => data.steps[slider.steps];
 const read = text => { const [p, q] = text.split("/"); return ratio(BigInt(p), BigInt(q ?? "1")); };
 const write = x => typeof x === "bigint" ? String(x) : `${x.p}/${x.q}`;
 const grouped = x => String(floor(x, 1n)).replace(/\B(?=(\d{3})+$)/g, ",");
@@ -54,7 +55,7 @@ const beginning = Object.fromEntries(data.sliders.map(s => [s.key, read(s.value)
 let chosen = {...beginning};
 let points = {};
 function valuesOf(schedule, more = {}) {
-  const values = Object.fromEntries(Object.entries(data.values[schedule]).map(([n, text]) => [n, read(text)]));
+  const values = Object.fromEntries(Object.entries({...data.shared, ...data.values[schedule]}).map(([n, text]) => [n, read(text)]));
   for (const s of data.sliders)
     if (!s.schedule || s.schedule === schedule) values[s.symbol] = chosen[s.key];
   return {...values, ...more, $: []};
@@ -92,11 +93,16 @@ let reason = "";
 function tried(of) {
   try { return amount(of); } catch (error) { reason = error.message; return null; }
 }
+const barOf = label => `${label.parentElement.dataset.schedule}|${label.dataset.bar}`;
 function numbers() {
   for (const element of all("[data-of]")) {
     const exact = tried(element.dataset.of);
-    text(element, exact === null ? "not computed" : formats[element.dataset.as](exact));
+    text(element, exact === null ? "not computed" : formats[element.dataset.as ?? "size"](exact));
     if (element.localName === "data") element.setAttribute("value", exact === null ? "" : write(exact));
+  }
+  for (const element of all("[data-bar]")) {
+    const exact = tried(barOf(element));
+    text(element, exact === null ? "not computed" : size(exact));
   }
   for (const element of all("[data-verdict]")) {
     const name = element.dataset.verdict, found = tried(`${name}|intensity`);
@@ -106,12 +112,12 @@ function numbers() {
     text(element, atMost(amount(`${element.dataset.fits}|footprint`), read(data.room)) ? "fits" : "does not fit");
 }
 function drawBars() {
-  const bars = all("[data-bar]").map(element => [element, float(tried(element.dataset.bar) ?? 0n)]);
+  const bars = all(".bars rect").map(element => [element, float(tried(barOf(element.nextElementSibling)) ?? 0n)]);
   const largest = Math.max(1e-9, ...bars.map(([, n]) => n));
   for (const [element, n] of bars) {
-    const length = Math.round(100 * data.bars.longest * n / largest) / 100;
+    const length = Math.round(100 * data.longest * n / largest) / 100;
     element.setAttribute("width", length);
-    element.nextElementSibling.setAttribute("x", Math.round(100 * (data.bars.left + length + 5)) / 100);
+    element.nextElementSibling.setAttribute("x", Math.round(100 * (length + 5)) / 100);
   }
 }
 function drawRoof() {
@@ -232,7 +238,7 @@ function set(slider, exact, from) {
   chosen[slider.key] = exact;
   const range = all("[data-slider]").find(e => e.dataset.slider === slider.key);
   const field = all("[data-number]").find(e => e.dataset.number === slider.key);
-  const steps = slider.steps.map(read);
+  const steps = stepsOf(slider).map(read);
   if (from !== range) range.value = Math.max(0, steps.findLastIndex(step => atMost(step, exact)));
   range.setAttribute("aria-valuetext", write(exact));
   if (from !== field) field.value = write(exact);
@@ -249,7 +255,7 @@ function typed(slider, words) {
 for (const slider of data.sliders) {
   const range = all("[data-slider]").find(e => e.dataset.slider === slider.key);
   const field = all("[data-number]").find(e => e.dataset.number === slider.key);
-  range.addEventListener("input", () => { set(slider, read(slider.steps[range.value]), range); follow(); });
+  range.addEventListener("input", () => { set(slider, read(stepsOf(slider)[range.value]), range); follow(); });
   field.addEventListener("input", () => {
     const exact = typed(slider, field.value);
     if (exact === null) { field.setAttribute("aria-invalid", "true"); return; }

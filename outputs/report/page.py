@@ -78,7 +78,13 @@ class Page:
     def shown(self, schedule: str, key: str, as_: str) -> Markup:
         """An amount's value, marked so that the script finds it."""
         number = self.number(schedule, key)
-        return element("data", FORMATS[as_](number), value=str(number), data_of=f"{schedule}|{key}", data_as=as_)
+        return element(
+            "data",
+            FORMATS[as_](number),
+            value=str(number),
+            data_of=f"{schedule}|{key}",
+            data_as=None if as_ == "size" else as_,
+        )
 
     def place(self, schedule: str) -> int:
         """Which of the schedules it is: its colour and marker."""

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from derive.symbols import N
 from outputs.formula import latex
-from outputs.notation import put
-from outputs.paper.layout import Layout, claims
-from outputs.paper.statement import SAYS
-from outputs.paper.statement import amounts as stated
+from outputs.notation import put, text
+from outputs.paper.layout import Claim, Layout, in_cases
+from outputs.paper.statement import amounts, said, status
+from outputs.parts import Parts
 from outputs.quantities import grouped, significant, size
 from outputs.report.curves import swatch
-from outputs.report.markup import Content, Markup, element, form, formula, joined, scrolled
+from outputs.report.markup import Content, Markup, element, form, formula, inline, joined, scrolled
 from outputs.spelling import in_reading_order, spelling
 
 if TYPE_CHECKING:
     from outputs.account import Account
     from outputs.report.page import Page
 
-_LAYOUT = Layout("page", 56, 1.0, True)
+_LAYOUT = Layout("page", 100, 1.0, True)
+_MOST_DRAWN = 16
+"""Of more parts all is written in plain text, as a terminal shows it: drawn, they alone would take half of a page."""
 _ROWS: tuple[tuple[str, str, str], ...] = (
     ("compulsory bytes", "compulsory", "size"),
     ("SM-side bytes", "sm", "size"),
     ("DRAM bytes (modelled)", "dram", "size"),
     ("matmul FLOP, run", "flop", "flop"),
     ("matmul FLOP, useful", "useful", "flop"),
+    ("elements converted", "converted", "whole"),
     ("FLOP a byte of DRAM", "intensity", "number"),
     ("shared memory a CTA", "footprint", "size"),
     ("HBM at its peak", "peak", "size"),
@@ -36,6 +40,7 @@ _TIMES: tuple[tuple[str, str], ...] = (
     ("time of the matrix pipe", "time.mma"),
     ("time of exp", "time.exp"),
     ("time of other vector operations", "time.vector"),
+    ("time of conversions", "time.convert"),
     ("time between L2 and SMs", "time.l2"),
     ("time of HBM", "time.dram"),
     ("at least, in all", "seconds"),
@@ -56,7 +61,8 @@ def numbers(page: Page) -> Markup:
 
 def _cell(page: Page, schedule: str, key: str, as_: str) -> Markup:
     if key not in page.amounts[schedule]:
-        return element("td", "its library's own" if key == "footprint" else "not known")
+        words = {"footprint": "its library's own", "converted": "none", "time.convert": "none"}
+        return element("td", words.get(key, "not known"))
     parts: list[Content] = [page.shown(schedule, key, as_)]
     if as_ == "size":
         parts += [element("br"), element("small", page.shown(schedule, key, "whole"), " B")]
@@ -94,19 +100,27 @@ def _verdict(page: Page, account: Account) -> list[Content]:
 
 
 def closed_forms(page: Page) -> Markup:
-    """The closed forms of every schedule, cut into named parts where they are long."""
-    return joined(*(_forms(page, account) for account in page.accounts))
+    """The closed forms of every schedule, cut into named parts where they are long; the parts, which many share, come once."""
+    shown, parts = page.start.answer.shown, Parts()
+    wholes: dict[tuple[str, str], sp.Expr] = {}
+    for account in page.accounts:
+        for symbol, amount in amounts(account).items():
+            wholes[account.name, symbol] = parts.of(put(amount, shown))
+    wholes |= {("", latex(name)): part for name, part in parts.since(0)}
+    found, definitions = in_cases(wholes, _LAYOUT)
+    claims: dict[str, list[Claim]] = {}
+    for (name, symbol), stated in found.items():
+        claims.setdefault(name, []).append(Claim(symbol, stated))
+    drawn = [_forms(page, account, claims[account.name]) for account in page.accounts]
+    where = _where(claims.get("", []), definitions)
+    return joined(*drawn, _opened("where, in all of them", joined(*where), "parts of closed forms") if where else None)
 
 
-def _forms(page: Page, account: Account) -> Markup:
+def _forms(page: Page, account: Account, stated: list[Claim]) -> Markup:
     answer = page.start.answer
-    made = claims(answer, account, stated(answer, account), {}, _LAYOUT)
     rows: list[Markup] = []
-    for claim in made.stated:
-        says = SAYS.get(claim.symbol, "bytes of one tensor between HBM and the cache")
-        status = "modelled" if "HBM" in claim.symbol or claim.symbol not in SAYS else "derived"
-        left_out = f"; of {claim.left_out + 1} cases the one that holds at the start" if claim.left_out else ""
-        rows.append(element("dt", f"{says} ({status}{left_out})"))
+    for claim in stated:
+        rows.append(element("dt", f"{said(claim)} ({status(claim)})"))
         for n, (amount, condition) in enumerate(claim.forms):
             words: list[Content] = []
             if condition != sp.true:
@@ -114,15 +128,40 @@ def _forms(page: Page, account: Account) -> Markup:
             elif n:
                 words = [element("p", "otherwise", class_="why")]
             rows.append(element("dd", *words, _row(f"{claim.symbol} = {latex(amount)}")))
-    if made.definitions:
-        rows.append(element("dt", "where"))
-        rows += [element("dd", _row(f"{latex(name)} = {latex(part)}")) for name, part in made.definitions]
     limit = answer.thresholds.get(account.name)
     if limit is not None:
         rows.append(element("dt", f"the largest {limit.symbol} at which the cache keeps what is read again (modelled)"))
         rows.append(element("dd", element("div", form(put(limit.formula, answer.shown)), class_="row")))
-    forms = scrolled(element("dl", *rows), label=f"closed forms of {account.name}")
-    return element("details", element("summary", account.name), forms, open=True)
+    return _opened(account.name, element("dl", *rows), f"closed forms of {account.name}")
+
+
+def _where(parts: list[Claim], definitions: Sequence[tuple[sp.Symbol, sp.Expr]]) -> list[Markup]:
+    """What each name in the forms stands for."""
+    if len(parts) <= _MOST_DRAWN:
+        rows = [_row(f"{latex(name)} = {latex(part)}") for name, part in definitions]
+        return [_cases(parts, lambda form: inline(latex(form))), *rows] if parts else rows
+    written = [element("li", f"{name} = {text(part)}") for name, part in definitions]
+    return [_cases(parts, lambda form: joined(text(form))), element("ul", *written)]
+
+
+def _cases(parts: list[Claim], drawn: Callable[[sp.Basic], Markup]) -> Markup:
+    """A table: what each part is in each of its cases."""
+    names = {latex(name): name for name in (sp.Symbol(f"Y_{n}") for n in range(1, len(parts) + 1))}
+    rows = [element("tr", *(element("th", words, scope="col") for words in ("part", "bytes", "while")))]
+    for claim in parts:
+        for n, (amount, condition) in enumerate(claim.forms):
+            told: Content = "otherwise" if condition == sp.true else drawn(condition)
+            rows_of = len(claim.forms)
+            name = element("th", drawn(names[claim.symbol]), rowspan=rows_of, scope="rowgroup") if n == 0 else None
+            rows.append(element("tr", name, element("td", drawn(amount)), element("td", told)))
+    caption = element(
+        "caption", "Parts of the counts above that the cache or the tiles decide (of HBM bytes: modelled)"
+    )
+    return element("table", caption, element("tbody", *rows), class_="cases")
+
+
+def _opened(summary: str, content: Markup, label: str) -> Markup:
+    return element("details", element("summary", summary), scrolled(content, label=label), open=True)
 
 
 def _row(written: str) -> Markup:

@@ -2,10 +2,11 @@ r"""Cut the keys into parts: what is reduced over k is reduced within each part,
 
     sum_k A[q,k]   =   sum_s ( sum_k A[q,s,k] ),        max_k A[q,k]   =   max_s ( max_k A[q,s,k] )
 
-Precondition  no mask thins the pairs; no softmax normalises over k; no output carries k; nothing is made from the positions of
-              keys; n_s divides N_k (a number, checked where numbers are).
-Proof         sums and maxima are associative: the points of a reduction are the same, taken part by part. Where k stands in
-              memory, (s, k) stands in its place with k fastest: the same elements, the same bytes.
+Precondition  a mask says which keys it keeps, not only how many; no softmax normalises over k; no output carries k; nothing
+              is made from the positions of keys; n_s divides N_k (a number, checked where numbers are).
+Proof         sums and maxima are associative: the points of a reduction are the same, taken part by part. Key k of part s is
+              key s N_k/n_s + k of all, so a mask keeps the pairs that it kept. Where k stands in memory, (s, k) stands in its
+              place with k fastest: the same elements, the same bytes.
 Effect        nothing waits for a whole run over k but the reductions over s: parts can run at once. Each reduction leaves n_s
               partial results instead of one.
 Reference     Dao et al. 2023, Flash-Decoding, crfm.stanford.edu/2023/10/12/flashdecoding.html.
@@ -16,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from derive.density import Density
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.graph import Graph
-from derive.mask import causal
+from derive.mask import Mask
 from derive.rewrite import Precondition, Rule
-from derive.symbols import N_k, N_q, b, b_l, b_part, b_s, d_v, n_s
+from derive.symbols import N_k, N_q, b, b_l, b_part, b_s, d_v, n_s, symbol
 
 CUT, PART = "k", "s"
 """The index that is cut, and the one that says which part."""
@@ -48,9 +50,14 @@ def rewrite(graph: Graph, keys: Index) -> Graph:
         indices = tuple(new for i in tensor.indices for new in (in_place if i == keys else (i,)))
         return replace(tensor, indices=(part, *indices) if made else indices)
 
+    def masked(mask: Mask | None) -> Mask | None:
+        return mask.cut(PART, n_s) if mask is not None and mask.column == CUT else mask
+
     einsums: list[Einsum] = []
     for e in graph.einsums:
-        cut_up = replace(e, output=cut(e.output), inputs=tuple(map(cut, e.inputs)), domain=None, rescale=None)
+        cut_up = replace(
+            e, output=cut(e.output), inputs=tuple(map(cut, e.inputs)), domain=masked(e.domain), rescale=None
+        )
         if keys not in e.space:
             einsums.append(e)
         elif keys not in e.reduced:
@@ -61,8 +68,9 @@ def rewrite(graph: Graph, keys: Index) -> Graph:
     return replace(graph, einsums=tuple(einsums))
 
 
-def _no_mask(graph: Graph, keys: Index) -> bool:
-    return not any(e.domain is not None and keys.name in (e.domain.row, e.domain.column) for e in graph.einsums)
+def _says_which_keys(graph: Graph, keys: Index) -> bool:
+    masks = [e.domain for e in graph.einsums if e.domain is not None and keys.name in e.domain.axes]
+    return not any(isinstance(mask, Density) or mask.row == keys.name for mask in masks)
 
 
 def _no_softmax(graph: Graph, keys: Index) -> bool:
@@ -81,7 +89,7 @@ def _graph(*, masked: bool = False, opaque: bool = False, leaves: bool = False, 
     """The row maximum of scores, and their product with V; perhaps the sum of the keys' positions beside them."""
     q, k, e = Index("q", N_q), Index("k", N_k), Index("e", d_v)
     s, v, p = Tensor("S", (q, k), b_s), Tensor("V", (k, e), b), Tensor("P", (q, k), b_s)
-    mask = causal(N_q, N_k) if masked else None
+    mask = Density("block-sparse", "a share is kept", "q", "k", N_q, N_k, share=symbol("s")) if masked else None
     einsums: tuple[Einsum, ...] = (
         Einsum(Tensor("m", (q,), b_l), (s,), Map.COPY, Reduce.MAX, mask),
         Einsum(p, (s,), Map.SOFTMAX if opaque else Map.EXP, None, mask),
@@ -100,8 +108,8 @@ RULE = Rule(
     shape=shape,
     preconditions=(
         Precondition(
-            says="no mask thins the pairs, since what a part keeps of an interval of keys is none in (query, key of the part)",
-            holds=_no_mask,
+            says="a mask says which keys each query sees, and not only how many, so that each part knows its own",
+            holds=_says_which_keys,
             counterexample=lambda: _graph(masked=True),
         ),
         Precondition(

@@ -8,7 +8,7 @@ from rules.plan import Plan
 from rules.schedule import fuse_pairs, keep_resident, launch, rows_of_heads, tile
 from rules.streamed import STREAMED
 
-ONE_QUERY = tile.tile("q", sp.Integer(1))
+ONE_QUERY = tile.tile("q", sp.Integer(1), beside="j")
 """The rows of an indexer's tile are its heads of one query."""
 
 PLAN = Plan(
@@ -18,9 +18,12 @@ PLAN = Plan(
     algebra=STREAMED,
     schedule=(
         fuse_pairs.PAIRS,
-        WherePossible(fuse_pairs.INDEXER),
+        WherePossible(fuse_pairs.KEYS),
         rows_of_heads.RULE,
+        WherePossible(rows_of_heads.RULE),
         tile.KEYS,
+        WherePossible(tile.PREFIX),
+        WherePossible(tile.BLOCKS),
         WherePossible(ONE_QUERY),
         WherePossible(launch.QUERIES),
         WherePossible(tile.INDEXED),

@@ -14,7 +14,7 @@ from rules.algebra import (
     split_softmax,
 )
 from rules.derivations import flash2
-from rules.schedule import fuse_parts, keep_resident, launch, pack_heads, tile
+from rules.schedule import fuse_parts, keep_resident, launch, pack_heads, skip_masked, tile
 
 PLAN = replace(
     flash2.PLAN,
@@ -36,6 +36,7 @@ PLAN = replace(
         WherePossible(launch.QUERIES),
         tile.KEYS,
         WherePossible(launch.HEADS),
+        WherePossible(skip_masked.RULE),
         WherePossible(tile.PARTS),
         WherePossible(pack_heads.RULE),
         WherePossible(keep_resident.FORWARD),

@@ -2,7 +2,8 @@
 
     kernel A writes T; kernel B reads T   =   kernel A, B: T never leaves the SM unless something else reads it
 
-Precondition  no kernel of the run has loops yet: merging then changes no order of points.
+Precondition  no kernel of the run has loops yet: merging then changes no order of points; nothing that the run makes is
+              gathered from in it.
 Proof         the merged kernel runs the same Einsums in the same order; a tensor read elsewhere is still written.
 Effect        each intermediate private to the run saves one write and one read of itself.
 Reference     Dao et al. 2022, arXiv:2205.14135, section 3.1 (kernel fusion).
@@ -12,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from derive.einsum import Einsum
+from derive.einsum import Einsum, Map
 from derive.flops import is_contraction
 from derive.graph import Graph
+from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Schedule, lift
+from derive.symbols import N_k, N_q, b, d, d_v
 from rules.schedule.examples import backward_saved, streaming, three_pass, with_loops
 
 Match = tuple[Kernel, ...]
@@ -110,12 +113,34 @@ def fusion(
     )
 
 
+def _gathers_from_outside(schedule: Schedule, match: Match) -> bool:
+    made = {name for kernel in match for name in kernel.einsums}
+    gathers = (e for kernel in match for e in schedule.nodes(kernel) if e.map is Map.GATHER)
+    return not any(e.inputs[0].name in made for e in gathers)
+
+
+def rows_in_memory(torn: Callable[[], Graph]) -> Precondition[Schedule]:
+    """The clause that what the run gathers from is in memory before it; *torn* breaks it."""
+    return Precondition(
+        says="nothing that the run makes is gathered from in it, since any row may be the next one",
+        holds=_gathers_from_outside,
+        counterexample=lambda: lift(torn()),
+    )
+
+
+def _rows_of_its_own() -> Graph:
+    """Rows that are made, and gathered at positions that are given."""
+    text = "E[j,d] = exp(K[j,d])\nG[q,k,d] = gather(E[j,d], T[q,k])"
+    return cascade(text, {"q": N_q, "k": d_v, "j": N_k, "d": d}, outputs=("G",), width=b)
+
+
 ALL = fusion(
     "fuse",
     "everything runs in one kernel, so no intermediate leaves the SM",
     _everything,
     streaming,
     ("S",),
+    rows_in_memory(_rows_of_its_own),
 )
 BETWEEN_PRODUCTS = fusion(
     "fuse-between-products",

@@ -25,8 +25,8 @@ from rules.schedule.examples import streaming
 from rules.schedule.fuse import Match, fusion
 
 PAIR = frozenset({"q", "k"})
-SCORED = frozenset({"q", "j"})
-"""Queries, and all the keys that some are selected from."""
+OTHER_KEYS = ("p", "j", "t")
+"""Further sorts of keys: those of a prefix or compressed ones, those that some are selected from, and selected blocks."""
 
 
 def rewrite(schedule: Schedule, match: Match) -> Schedule:
@@ -66,10 +66,11 @@ def _pairs(schedule: Schedule) -> Iterator[Match]:
     yield from _grown(schedule, {e.output.name for e in schedule.graph.einsums if runs_over_pairs(e)})
 
 
-def _indexer(schedule: Schedule) -> Iterator[Match]:
-    """All that scores every key before some are selected; the selection itself needs whole rows of scores."""
-    over = (e for e in schedule.graph.einsums if {i.name for i in e.space} >= SCORED and e.map is not Map.TOP)
-    yield from _grown(schedule, {e.output.name for e in over})
+def _other_keys(schedule: Schedule) -> Iterator[Match]:
+    """All that pairs a query with keys of another sort; a selection of some of them needs whole rows of scores."""
+    for keys in OTHER_KEYS:
+        over = (e for e in schedule.graph.einsums if {i.name for i in e.space} >= {"q", keys})
+        yield from _grown(schedule, {e.output.name for e in over if e.map is not Map.TOP})
 
 
 def _grown(schedule: Schedule, names: set[str]) -> Iterator[Match]:
@@ -234,10 +235,10 @@ PAIRS = _rule(
     "S",
     _product_between,
 )
-INDEXER = _rule(
-    "fuse-indexer",
-    "all that scores a key for a query before keys are selected runs in one kernel: no score of one head leaves the SM",
-    _indexer,
+KEYS = _rule(
+    "fuse-keys",
+    "all that pairs a query with compressed keys, selected blocks or keys to select from runs in one kernel for each",
+    _other_keys,
     _index_scores,
     "X",
     _scored_between,
@@ -259,4 +260,4 @@ ACCUMULATORS = _rule(
     None,
 )
 """Nothing can stand between: of the products nothing but their sum is read."""
-RULES = (PAIRS, INDEXER, SOFTMAX, ACCUMULATORS)
+RULES = (PAIRS, KEYS, SOFTMAX, ACCUMULATORS)

@@ -2,7 +2,8 @@ r"""Run what streams over one index in a kernel of its own, and what merges seve
 
     kernels Sp, .., Up | S, .., U | w, .., O   =   kernel Sp..Up: over p;   kernel S..U: over k;   kernel w..O: over neither
 
-Precondition  no kernel of the run has loops yet; what the run reads from other kernels is made before it.
+Precondition  no kernel of the run has loops yet; what the run reads from other kernels is made before it; nothing that the
+              run makes is gathered from in it.
 Proof         the merged kernel stands where its first one stood and runs the same Einsums in the same order; nothing in it
               waits for a kernel that it has moved past.
 Effect        scores and exponentials stay on chip; each stream's (m, l, U) cross memory once each way.
@@ -17,8 +18,8 @@ from derive.einsum import Reduce
 from derive.graph import Graph
 from derive.notation import cascade
 from derive.schedule import Kernel, Schedule
-from derive.symbols import N_k, N_p, N_q, b
-from rules.schedule.fuse import Match, fusion
+from derive.symbols import N_k, N_p, N_q, b, d
+from rules.schedule.fuse import Match, fusion, rows_in_memory
 from rules.schedule.fuse_parts import made_before
 
 
@@ -77,6 +78,18 @@ def _graph(*, late: bool = False) -> Graph:
     return cascade(text, {"q": N_q, "p": N_p, "k": N_k}, outputs=("t" if late else "y",), width=b)
 
 
+def _selected_in_between() -> Graph:
+    """Row maxima over two lots of keys, and beside them rows that are made and gathered."""
+    text = """
+        x[q]   = max[p] A[q,p]
+        z[q]   = max[k] D[q,k]
+        y[q]   = x[q] + z[q]
+        E[q,j] = exp(F[q,j])
+        G[q,d] = gather(E[q,j], T[q,d])
+    """
+    return cascade(text, {"q": N_q, "p": N_p, "k": N_k, "j": N_k, "d": d}, outputs=("y", "G"), width=b)
+
+
 RULE = fusion(
     "fuse-streams",
     "each lot of keys streams in a kernel of its own, and what merges the results runs in another",
@@ -84,6 +97,7 @@ RULE = fusion(
     _graph,
     ("Y", "Z"),
     made_before(lambda: _graph(late=True)),
+    rows_in_memory(_selected_in_between),
     rewrite=rewrite,
     reference="arXiv:2501.01005, section 3.1",
 )

@@ -41,7 +41,8 @@ def eligible(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
         again = any(not x.carried_by(tensor) for x in kernel.loops)
         if tensor in schedule.selecting_of(kernel):
             continue
-        if earlier or (again and (read_in or is_accumulator(schedule, kernel, tensor))):
+        added = is_accumulator(schedule, kernel, tensor) or tensor in schedule.added_up_of(kernel)
+        if earlier or (again and (read_in or added)):
             found.append(tensor.name)
     states = (t.name for t in schedule.moving_states_of(kernel) if t not in schedule.outputs_of(kernel))
     return tuple(dict.fromkeys((*found, *states)))

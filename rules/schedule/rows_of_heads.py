@@ -30,11 +30,12 @@ Match = tuple[Kernel, tuple[Index, ...], Index]
 
 
 def shape(schedule: Schedule) -> Iterator[Match]:
-    """Kernels without loops that multiply rows of several heads by keys that only the query tells apart."""
+    """Kernels without loops that multiply rows of several heads by keys of one query, and sum over no heads."""
     for kernel in schedule.kernels:
-        products = (e for e in schedule.nodes(kernel) if not kernel.loops and is_contraction(e))
+        nodes = schedule.nodes(kernel)
+        products = (e for e in nodes if not kernel.loops and is_contraction(e))
         found = next((around for e in products if (around := _around(e)) is not None), None)
-        if found is not None:
+        if found is not None and not any(found[1] in e.reduced for e in nodes):
             yield (kernel, *found)
 
 
@@ -46,8 +47,8 @@ def _around(product: Einsum) -> tuple[tuple[Index, ...], Index] | None:
     outside = product.output.indices[: names.index("q")]
     for keys in product.inputs:
         shared = [i for i in outside if i not in keys.indices]
-        if {"q", "k"} <= {i.name for i in keys.indices} and shared:
-            query = product.output.indices[len(outside)]
+        query = product.output.indices[len(outside)]
+        if shared and (query in keys.indices or query.extent == 1):
             return (*(i for i in outside if i is not shared[-1]), query), shared[-1]
     return None
 
@@ -64,12 +65,12 @@ def _independent(schedule: Schedule, match: Match) -> bool:
     return {*single, heads} <= set(parallel_indices(schedule, kernel))
 
 
-def _own_keys(*, mixed: bool = False) -> Schedule:
-    """Scores against keys of each query's own; or their sum over the heads."""
+def _own_keys(*, made: bool = False) -> Schedule:
+    """Scores against keys of each query's own; or of keys that are made first and left, whichever head makes them."""
     text = "S[h,q,k] = sum[d] Q[h,q,d] * K[q,k,d]"
-    if mixed:
-        text += "\nZ[q,k] = sum[h] S[h,q,k]"
-    graph: Graph = cascade(text, {"h": h, "q": N_q, "k": N_k, "d": d}, outputs=("Z" if mixed else "S",), width=b)
+    if made:
+        text = "K[q,k,d] = exp(G[q,k,d])\n" + text
+    graph: Graph = cascade(text, {"h": h, "q": N_q, "k": N_k, "d": d}, outputs=("S", *("K",) * made), width=b)
     return fused(graph)
 
 
@@ -83,7 +84,7 @@ RULE: Rule[Schedule] = Rule(
             says="every Einsum of the kernel carries these indices or is private and independent of them, "
             "so that no two CTAs meet in one result",
             holds=_independent,
-            counterexample=lambda: _own_keys(mixed=True),
+            counterexample=lambda: _own_keys(made=True),
         ),
     ),
     rewrite=rewrite,

@@ -24,7 +24,7 @@ from derive.notation import cascade
 from derive.passes import passes
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import B_c, B_r, N_k, N_p, N_q, b, h, h_k, n_s
+from derive.symbols import B_c, B_r, N_k, N_p, N_q, b, d, h, h_k, n_s
 from rules.schedule.examples import backward_streaming, fused, loop, streaming, two_pass
 from rules.schedule.fuse_pairs import runs_over_pairs
 from rules.schedule.launch import row_indices
@@ -38,6 +38,7 @@ def tile(
     *,
     example: Callable[[], Graph] = streaming,
     two_passes: Callable[[], Graph] | None = None,
+    beside: str = "",
 ) -> Rule[Schedule]:
     """The rule that tiles *index* by *size* as the innermost sequential loop, first where queries meet keys.
 
@@ -48,13 +49,15 @@ def tile(
         size: how much of it at a time.
         example: a graph that needs one pass over it.
         two_passes: one that needs two; by default a softmax over it.
+        beside: only in kernels that run over this index too.
     """
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
         for kernel in sorted(schedule.kernels, key=lambda k: not any(map(runs_over_pairs, schedule.nodes(k)))):
             nodes = schedule.nodes(kernel)
             selects = any(e.map is Map.TOP for e in nodes)
-            if any(index in {i.name for i in e.space} for e in nodes) and kernel.loop_of(index) is None and not selects:
+            over = {i.name for e in nodes for i in e.space}
+            if {index, beside or index} <= over and kernel.loop_of(index) is None and not selects:
                 yield kernel
 
     def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
@@ -174,6 +177,15 @@ def _scored(*, two_passes: bool = False) -> Graph:
     return cascade(text, extents, outputs=("P" if two_passes else "I",), width=b)
 
 
+def _blocks(*, two_passes: bool = False) -> Graph:
+    """The sum of what stands in selected blocks; or divided by it."""
+    text = "l[q] = sum[t,y] E[q,t,y]"
+    if two_passes:
+        text += "\nP[q,t,y] = E[q,t,y] / l[q]"
+    extents = {"q": N_q, "t": N_k, "y": d}
+    return cascade(text, extents, outputs=("P" if two_passes else "l",), width=b)
+
+
 def _merge(*, repaired: bool) -> Graph:
     """The sums of several parts, each relative to its own maximum, added up; repaired as the maximum rises, or not."""
     text = """
@@ -190,6 +202,7 @@ def _merge(*, repaired: bool) -> Graph:
 QUERIES = tile("q", B_r)
 KEYS = tile("k", B_c, two_passes=two_pass)
 PREFIX = tile("p", B_c, example=_prefix, two_passes=lambda: _prefix(two_passes=True))
+BLOCKS = tile("t", sp.Integer(1), example=_blocks, two_passes=lambda: _blocks(two_passes=True))
 INDEXED = tile("j", B_c, example=_scored, two_passes=lambda: _scored(two_passes=True))
 PARTS = tile("s", sp.Integer(1), example=lambda: _merge(repaired=True), two_passes=lambda: _merge(repaired=False))
-RULES = (QUERIES, KEYS, PREFIX, INDEXED, PARTS, SHARED_HEADS)
+RULES = (QUERIES, KEYS, PREFIX, BLOCKS, INDEXED, PARTS, SHARED_HEADS)

@@ -188,10 +188,10 @@ def test_a_full_disk_is_said() -> None:
 @pytest.mark.parametrize("columns", ["\u00b2", "9" * 5000, "99999999999", "-1", "0", "1e9", "\u0661", "", "nan"])
 def test_a_terminal_of_any_width(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """``COLUMNS`` is input too."""
-    import outputs.cli
+    from outputs.commands import terminal
 
     monkeypatch.setenv("COLUMNS", columns)
-    assert 40 <= outputs.cli._columns() <= 1000
+    assert 40 <= terminal._columns() <= 1000
 
 
 def test_a_file_s_name_never_ends_a_comment(tmp_path: Path) -> None:

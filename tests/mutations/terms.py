@@ -16,7 +16,7 @@ TILES = ("tests/derive/test_staging.py", "tests/outputs/test_tiles.py", "tests/p
 ALGEBRA = ("tests/rules",)
 GROWN = "tests/derive/growth/test_"
 
-T, COVERAGE, SHARING = "derive/traffic.py", "derive/coverage.py", "derive/sharing.py"
+T, COVERAGE, SHARING = "derive/traffic.py", "derive/covered.py", "derive/sharing.py"
 RESIDENT, FLOP, EXECUTES, CONSTANT = (
     "derive/residency.py",
     "derive/flops.py",
@@ -63,7 +63,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (COVERAGE, "return self.query_rows_met - stays * (self.rows.extent - self.rows.tile * last)", "return self.query_rows_met", "the last row tile never stays", TRAFFIC),
     (COVERAGE, "- most(self.tiles_of(last - 1), sp.Integer(1)), sp.Integer(0))", "- self.tiles_of(last - 1), sp.Integer(0))", "the first visit counts as staying", TRAFFIC),
     (COVERAGE, "self.rows.extent - self.rows.tile * down(blind / self.rows.tile)", "self.rows.extent - blind", "blind rows of a met tile are not loaded", TRAFFIC),
-    (COVERAGE, "blind = self.mask.rows_blind_above * self._heads", "blind = self.mask.rows_blind_above", "blind rows have one head", TRAFFIC),
+    (COVERAGE, "blind = self.mask.rows_blind_above * self._heads\n            seen", "blind = self.mask.rows_blind_above\n            seen", "blind rows have one head", TRAFFIC),
     (COVERAGE, "least(self.keys.tile * up(end / self.keys.tile), self.keys.extent)", "self.keys.tile * up(end / self.keys.tile)", "the last key tile is not cut", TRAFFIC),
     (COVERAGE, "- missing * weight(self.rows.trips - 1)", "", "a ragged row tile is whole", TRAFFIC),
     # the wave model
@@ -130,12 +130,12 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (FLOP, "found[Pipe.VECTOR] += trips", "found[Pipe.VECTOR] += 0", "rescaling takes no product", FLOPS),
     (FLOP, "if e.rescale not in maxima:", "if True:", "each sum takes its own exponential", FLOPS),
     # masks
-    ("derive/mask.py", "m * (m + 1) / 2 + top", "m * (m - 1) / 2 + top", "pairs: the triangle", MASK),
-    ("derive/mask.py", "+ top * most(x - top, ZERO)", "", "pairs: rows that see every key", MASK),
-    ("derive/mask.py", "_clamped_prefix(offset + since - 1, top)", "0", "pairs: rows before the first key", MASK),
+    ("derive/clamped.py", "m * (m + 1) / 2 + top", "m * (m - 1) / 2 + top", "pairs: the triangle", MASK),
+    ("derive/clamped.py", "+ top * most(x - top, ZERO)", "", "pairs: rows that see every key", MASK),
+    ("derive/clamped.py", "_prefix(offset + since - 1, top)", "0", "pairs: rows before the first key", MASK),
     ("derive/mask.py", 'offset = columns - rows if align == "bottom-right"', 'offset = 0 * rows if align == "bottom-right"', "alignment", MASK),
     ("derive/mask.py", "self._clamp(interval.last.xreplace({ROW: bottom}) + 1)", "_clamp(self.last.xreplace({ROW: row}), self.columns)", "a query does not see its own key", MASK),
-    ("derive/mask.py", "_clamp(-last.xreplace({ROW: ZERO, COPY: self.intervals[-1].copies - 1}), self.rows)", "0", "blind rows", MASK),
+    ("derive/mask.py", "clamp(-bound.xreplace({ROW: ZERO}), self.rows)", "ZERO", "blind rows", MASK),
     # footprint
     ("derive/footprint.py", "size *= loop.tile\n", "size *= loop.extent\n", "tiles as large as the problem", FOOTPRINT),
     ("derive/footprint.py", "tensor.width if place is Place.SHARED else accumulator", "tensor.width", "registers by stored width", FOOTPRINT),
@@ -173,7 +173,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("derive/growth/linear.py", "(*(c[j] / row[j] for c in self.costs), self.others[j])", "(*(-c[j] / row[j] for c in self.costs), self.others[j])", "the largest ratio enters", (GROWN + "linear.py",)),
     ("derive/growth/cone.py", "if any(common <= t for n, t in enumerate(tight) if n not in (p, q)):", "if False:", "rays that are no neighbours meet", (GROWN + "cone.py",)),
     ("derive/growth/count.py", "for t in held\n        ]", "for t in held[1:]\n        ]", "a footprint term is no limit", (GROWN + "constants.py",)),
-    ("derive/growth/posynomial.py", "return inside if up else inside - 1", "return inside", "a floor loses nothing", (GROWN + "posynomial.py",)),
+    ("derive/growth/posynomial.py", "else inside - 1", "else inside", "a floor loses nothing", (GROWN + "posynomial.py",)),
     ("derive/growth/constants.py", "constant *= (term.coefficient * share / sp.Rational(w)) ** sp.Rational(w)", "constant *= (term.coefficient / sp.Rational(w)) ** sp.Rational(w)", "fast memory is not shared", (GROWN + "constants.py",)),
     ("derive/growth/regimes.py", "return Rival(forms, tuple(parameters.normal(c) for c in found.needs))", "return Rival(forms, ())", "tiles fit everywhere", (GROWN + "regimes.py",)),
     ("derive/growth/tile_bounds.py", "return rows if self.up or self.tending else rows / 2", "return rows", "the last row tile does not stay", (GROWN + "tile_bounds.py",)),

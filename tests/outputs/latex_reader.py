@@ -75,9 +75,9 @@ def _end_of_term(latex: str, start: int) -> int:
     depth, place = 0, start + 1
     while place < len(latex):
         rest = latex[place:]
-        if rest.startswith(("{", r"\left")):
+        if rest.startswith(("{", "(", r"\left")):
             depth += 1
-        elif rest.startswith(("}", r"\right")):
+        elif rest.startswith(("}", ")", r"\right")):
             depth -= 1
             if depth < 0:
                 return place

@@ -19,10 +19,16 @@ function overlaps() {
   }
   return found;
 }
+// Formulas whose parts stand below one another instead of side by side.
+const stacked = () => [...document.querySelectorAll("math")].filter(e => {
+  const row = e.children.length === 1 && e.firstElementChild.localName === "mrow" ? e.firstElementChild : e;
+  const parts = [...row.children].map(part => part.getBoundingClientRect()).filter(box => box.width > 0);
+  return parts.some((box, i) => i && box.left < parts[i - 1].right - 2);
+}).map(e => e.textContent);
 const numbers = () =>
-  [...document.querySelectorAll("data")].map(e => [e.dataset.of, e.dataset.as, e.getAttribute("value"), e.textContent]);
+  [...document.querySelectorAll("data")].map(e => [e.dataset.of, e.dataset.as ?? "size", e.getAttribute("value"), e.textContent]);
 const state = () => ({
-  width: innerWidth, wide: document.documentElement.scrollWidth, overlaps: overlaps(), numbers: numbers(),
+  width: innerWidth, wide: document.documentElement.scrollWidth, overlaps: overlaps(), stacked: stacked(), numbers: numbers(),
   status: document.getElementById("status").textContent,
   values: Object.fromEntries([...document.querySelectorAll("[data-number]")].map(e => [e.dataset.number, e.value])),
   thresholds: Object.fromEntries(

@@ -36,6 +36,10 @@ QUESTIONS = {
     "widths": ("mha", "d=?", "dv=?", "scores=fp32", "--schedule", "flash2,naive"),
     "causal": ("mha", "mask=causal"),
     "window": ("mha", "mask=window", "--schedule", "flash1,flash2"),
+    "chunk": ("mha", "mask=chunk", "--schedule", "flash2"),
+    "chunk-tl": ("mha", "mask=chunk-tl", "--schedule", "flash1,flash2"),
+    "sinks": ("mha", "mask=sinks", "--schedule", "flash2"),
+    "global-local": ("mha", "mask=global-local", "--schedule", "flash2"),
     "density": ("mha", "mask=block-sparse", "--schedule", "flash1,flash2"),
     "decode": ("decode",),
     "backward": ("mha-backward",),
@@ -69,11 +73,45 @@ def test_the_best_schedule_by_regime_is_what_the_paper_proves() -> None:
     }
 
 
-@pytest.mark.parametrize("question", ["closed", "heads", "causal", "window", "density", "decode", "backward", "matmul"])
+@pytest.mark.parametrize("question", sorted(set(QUESTIONS) - {"numbers", "widths", "cross"}))
 def test_no_schedule_that_fits_is_below_a_lower_bound(question: str) -> None:
     """Only a schedule that is granted its operands may claim less, and then the answer says that it cannot have them."""
     for schedule in bound(*QUESTIONS[question])["schedules"].values():
         assert schedule["granted"] or all(gap["attainable"] for gap in schedule["gaps"])
+
+
+@pytest.mark.parametrize(
+    ("question", "monomials", "assumed"),
+    [
+        ("window", {"N*d", "N*W*d**2/M"}, ["2*W <= N"]),
+        ("chunk", {"N*d", "C_k*N*d**2/M"}, ["2*C_k <= N"]),
+        ("sinks", {"N*d", "N*N_s*d**2/M", "N*W*d**2/M"}, ["4*N_s <= N", "4*W <= N"]),
+    ],
+)
+def test_the_class_under_a_mask_is_of_the_keys_a_query_sees(
+    question: str, monomials: set[str], assumed: list[str]
+) -> None:
+    """N rows, each of as many keys: the dense class with a size of the mask in the place of one N."""
+    found = bound(*QUESTIONS[question])
+    assert set(found["schedules"]["flash2"]["theta"]) == monomials
+    assert (
+        found["assumed"].split(" and ") == assumed if isinstance(found["assumed"], str) else found["assumed"] == assumed
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("mask=docs", "docs=512,512"), "mask=docs is a list for one length"),
+        (("mask=dilated",), "a query's keys stand apart"),
+    ],
+)
+def test_a_mask_without_a_class_says_why(words: tuple[str, ...], why: str) -> None:
+    """One sentence with the way out, and no class that is not derived."""
+    answer = derive("bound", "mha", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert why in answer.err
+    assert "derive explain" in answer.err
 
 
 def test_flash2_is_tight_where_the_theorem_says() -> None:

@@ -21,6 +21,8 @@ ASKED = [
     "mqa mask=window W=512 layers=8 d=64 --budget 1GiB",
     "decode layers=80 h=64 hk=8 devices=8 d=128 Nk=16K",
     "mha layers=32 d=128 h=32 --budget 1B",
+    "gqa layers=32 h=32 hk=8 d=128 N=8191 page=16 --budget 1GiB",
+    "gqa layers=? page=? hk=?",
 ]
 
 
@@ -64,6 +66,7 @@ def test_windows_alone_fit_any_length_and_too_little_room_fits_none() -> None:
         ("mha layers=4 mask=block-sparse s=0.5", "mask=block-sparse"),
         ("gqa h=6 hk=2 devices=4 layers=1", "devices=4 cannot share 6 query heads evenly"),
         ("mha --budget 40", "--budget 40: a capacity takes a unit"),
+        ("mha layers=1 page=0", "page=0: tokens of a page of the cache must be at least 1"),
         ("mha layers=0", "layers=0: layers of the stack must be at least 1"),
         ("matmul layers=x", "layers=x is no number"),
     ],
@@ -82,3 +85,14 @@ def test_layers_mean_nothing_to_the_other_commands() -> None:
     answer = derive("explain", "mha", "layers=4")
     assert answer.code == 2
     assert "layers= (layers of the stack) is taken by `derive cache` alone; leave it out" in answer.err
+
+
+def test_pages_mean_nothing_to_the_other_commands() -> None:
+    """They say which command takes the key; the JSON has the pages' numbers, or null."""
+    answer = derive("explain", "mha", "page=16")
+    assert answer.code == 2
+    assert "page= (tokens of a page of the cache) is taken by `derive cache` alone; leave it out" in answer.err
+    found = derive("cache", *ASKED[-2].split(), "--json").json["paged"]
+    assert found["allocated"]["value"] == 8192 * 32 * 4096
+    assert found["used"]["value"] == 8191 / 8192
+    assert derive("cache", *ASKED[1].split(), "--json").json["paged"] is None

@@ -159,10 +159,14 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 
 def test_a_document_is_written_whole_and_named_on_stderr(tmp_path: Path) -> None:
-    """``-o`` writes the file, says so on stderr, prints nothing to stdout and leaves no partial file."""
+    """``-o`` writes the file, says so on stderr and leaves no partial file; a file that exists is kept unless --force."""
     target = tmp_path / "flash2.tex"
     target.write_text("old", encoding="utf-8")
-    answer = derive("explain", "mha", "N=8192", "d=128", "--schedule", "flash2", "-o", str(target))
+    question = ("explain", "mha", "N=8192", "d=128", "--schedule", "flash2", "-o", str(target))
+    kept = derive(*question)
+    assert (kept.code, target.read_text(encoding="utf-8")) == (2, "old")
+    assert "add --force to replace it" in kept.err
+    answer = derive(*question, "--force")
     assert (answer.code, answer.out) == (0, "")
     assert answer.err == f"wrote {target}\n"
     assert "\\" in target.read_text(encoding="utf-8")

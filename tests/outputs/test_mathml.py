@@ -94,7 +94,7 @@ def test_every_random_form_is_drawn(form: Any) -> None:
         (r"\max_{0 \le k} S_{k}", ".//{S}munder", "max0≤k"),
         (r"\Theta\left(N\right)", ".//{S}mi[@mathvariant='normal']", "Θ"),
         (r"5 \mathrm{B}", ".//{S}mi[@mathvariant='normal']", "B"),
-        (r"C_{\mathrm{L2}}", ".//{S}msub/{S}mrow/{S}mi", "L2"),
+        (r"C_{\mathrm{L2}}", ".//{S}msub/{S}mi[2]", "L2"),
         (r"\begin{cases} a & \text{if } b \\ c & \text{otherwise} \end{cases}", ".//{S}mtd[@style]", "a"),
         (r"\text{a < b & \_}".replace(r"\_", "_"), ".//{S}mtext", "a < b & _"),
     ],

@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 from types import SimpleNamespace
 from typing import Any
-from xml.etree import ElementTree as Xml
 
 import pytest
 
@@ -52,7 +51,7 @@ def test_what_is_drawn_names_every_tensor() -> None:
     start = derivation("mha", "flash2", "full").start
     svg = re.search(r"<svg.*</svg>", as_html(start), flags=re.DOTALL)
     assert svg
-    words = ["".join(e.itertext()) for e in Xml.fromstring(svg[0]).iter("text")]
+    words = Tree(svg[0]).texts["text"]
     for tensor in start.tensors.values():
         assert not tensor.indices or f"{tensor.name}[{','.join(i.name for i in tensor.indices)}]" in words
 
@@ -64,7 +63,7 @@ def test_a_formula_without_mathml_is_shown_as_text(monkeypatch: pytest.MonkeyPat
     def refuse(*_: object) -> None:
         raise DomainError("no MathML")
 
-    monkeypatch.setattr(notebook, "derivation", refuse)
+    monkeypatch.setattr(notebook, "derivations", refuse)
     found = derivation("mha", "flash2", "full")
     page = as_html(Derivation("<b>", found.start, (), found.schedule))
     assert "<pre>Derivation(name=&#x27;&lt;b&gt;" in page

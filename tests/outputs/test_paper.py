@@ -11,14 +11,16 @@ import pytest
 import sympy as sp
 
 from derive.attention import variant
-from derive.exact import value
+from derive.exact import Number, value
 from derive.symbols import MEANINGS, N, dummy, symbol
 from hardware import load
 from outputs.explanation import Explanation
+from outputs.formula import latex
 from outputs.notation import put
 from outputs.paper.document import body, files, wrapper
-from outputs.paper.layout import LAYOUTS, NARROW, WIDE
+from outputs.paper.layout import LAYOUTS, NARROW, WIDE, claims
 from outputs.paper.sources import cited
+from outputs.paper.statement import amounts
 from outputs.paper.tex import escaped
 from outputs.reader import read
 from outputs.request import read_request
@@ -126,17 +128,40 @@ def test_the_count_adds_up_to_the_claim(name: str, mask: str, layout: Any) -> No
     assert total == expected
 
 
-def test_of_many_cases_the_one_that_holds_is_printed() -> None:
-    """Read back from the LaTeX, tensor by tensor, the HBM bytes are the engine's at the numbers given."""
-    words = ("N=8192", "d=128", "h=32", "hk=8", "mask=causal")
-    found = answer(*words, name="gqa", schedules=("flash2",), on="h100-sxm")
+@pytest.mark.parametrize(
+    ("name", "schedule", "words"),
+    [
+        ("gqa", "flash2", ("N=8192", "d=128", "h=32", "hk=8", "mask=causal")),
+        ("mha", "square", ("N=512", "d=64", "mask=causal")),
+        ("mha-backward", "naive-backward", ("N=3000", "d=64")),
+        ("gla", "op-by-op", ("N=4096", "dv=64", "d=64", "C=64")),
+    ],
+)
+def test_many_cases_are_parts_that_add_up(name: str, schedule: str, words: tuple[str, ...]) -> None:
+    """Each part in the case that holds, all parts stated and none twice: together the engine's HBM bytes."""
+    found = answer(*words, name=name, schedules=(schedule,), on="h100-sxm")
     account = found.accounts[0]
-    text = body(found, WIDE, "")
-    assert "cases the one that holds" in " ".join(text.split())
-    claimed = displays(text)
-    at = {**account.values, "N": 8192}
-    total = sum(value(expression(r[0], claimed), at) for left, r in claimed.items() if left.startswith("H_"))
-    assert total == account.exact(account.dram.total.amount)
+    made = claims(found, amounts(account), {}, WIDE)
+    assert len({c.symbol for c in made.stated}) == len(made.stated)
+    of = {latex(symbol): symbol for _, part in made.definitions for symbol in part.free_symbols}
+    of |= {latex(s): s for c in made.stated for pair in c.forms for part in pair for s in part.free_symbols}
+    meaning = dict(made.definitions)
+    stated = {of[c.symbol]: c for c in made.stated if c.symbol in of}
+    at = {"N": account.values.get("N_k", account.values["N_q"]), **account.values}
+
+    def number(form: sp.Basic) -> Number:
+        names = {s for s in form.free_symbols if s in meaning or s in stated}
+        return value(form, {**at, **{s.name: of_name(s) for s in names}})
+
+    def of_name(s: sp.Symbol) -> Number:
+        if s in meaning:
+            return number(meaning[s])
+        return next(number(a) for a, condition in stated[s].forms if condition == sp.true or number(condition))
+
+    (total,) = (c for c in made.stated if "HBM" in c.symbol)
+    held = next(number(a) for a, condition in total.forms if condition == sp.true or number(condition))
+    assert held == account.exact(account.dram.total.amount)
+    assert not [c for c in made.stated if len(c.forms) > 4]
 
 
 def test_every_quantity_parses_back_to_the_exact_number(seed: Explanation) -> None:

@@ -16,6 +16,7 @@ from derive.symbols import B_r, M, N, d
 from hardware import load
 from outputs.bounds import Bounds
 from outputs.explanation import Explanation
+from outputs.pictures.amounts import amounts
 from outputs.pictures.lengths import by_length
 from outputs.pictures.regimes import along_memory, regions
 from outputs.pictures.roof import roof
@@ -56,6 +57,23 @@ def test_a_tile_that_differs_between_schedules_has_a_slider_each() -> None:
     for slider in found.sliders(used):
         assert slider.value in slider.steps
         assert all(a < b for a, b in pairwise(slider.steps))
+
+
+def test_a_schedule_that_converts_has_the_time_of_it() -> None:
+    """Times are the engine's, and conversions are among them: they may be what binds."""
+    found = begun("N=8192", "d=128", "kv=fp8", schedules=("flash2",), machine="h100-sxm")
+    (account,) = found.answer.accounts
+    shown, at = amounts(found.answer, account), found.values(account)
+    assert account.bound == "convert"
+    assert float(value(shown["seconds"], at)) == pytest.approx(account.seconds, rel=1e-12)
+    assert float(value(shown["time.convert"], at)) == pytest.approx(account.times["convert"], rel=1e-12)
+
+
+def test_a_schedule_without_products_is_under_no_roof() -> None:
+    """It has no place on a logarithmic scale, and the others keep theirs."""
+    found = roof(begun("N=256", "d=64", name="delta", schedules=("naive",), machine="h100-sxm"))
+    assert found is not None
+    assert found.dots == ()
 
 
 def test_lines_against_the_length_pass_through_the_answer() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from derive.attention import variant
@@ -16,7 +18,7 @@ GiB, MiB = 2**30, 2**20
 def kept(words: str, budget: int | None = None) -> KvCache:
     """The cache of ``derive cache WORDS``."""
     name, *symbols = words.split()
-    return KvCache(read_request(variant(name), symbols, also=("L", "L_w", "R")), budget)
+    return KvCache(read_request(variant(name), symbols, also=("L", "L_w", "R", "n_page")), budget)
 
 
 def test_case_74_bytes_a_token() -> None:
@@ -65,3 +67,45 @@ def test_a_hybrid_stack_grows_by_its_full_layers_alone() -> None:
     assert cache.longest == (40 * GiB - 24 * 1024 * 4096) // (8 * 4096)
     assert cache.longest_form is not None
     assert cache.number(cache.longest_form) == cache.longest
+
+
+@pytest.mark.parametrize(
+    ("tokens", "page", "used"), [(17, 16, "53.1"), (100, 256, "39.1"), (8191, 16, "99.99"), (32, 16, "100")]
+)
+def test_case_76_a_last_page_is_allocated_whole_and_not_read(tokens: int, page: int, used: str) -> None:
+    """https://github.com/vllm-project/vllm/pull/57336 (17 of 16 a page: 53.1 %), pages of 256: .../vllm/pull/2744.
+
+    n / (B ceil(n/B)) of what is allocated holds tokens; bytes of keys and values are those of n tokens, whatever the page.
+    """
+    cache = kept(f"gqa layers=1 h=32 hk=8 d=128 N={tokens} page={page}")
+    shares = dict(cache.paged)
+    share = cache.number(shares["used"])
+    assert share == Fraction(tokens, page * -(-tokens // page))
+    digits = len(used.partition(".")[2])
+    assert f"{float(100 * share):.{digits}f}" == used
+    assert cache.number(shares["allocated"]) == page * -(-tokens // page) * 4096
+    assert cache.number(cache.stack.bytes) == tokens * 4096 == kept_without_pages(tokens)
+
+
+def kept_without_pages(tokens: int) -> int:
+    """Bytes of the same cache in one piece."""
+    alone = kept(f"gqa layers=1 h=32 hk=8 d=128 N={tokens}")
+    assert alone.paged == ()
+    assert alone.allocated == alone.stack.bytes
+    return int(alone.number(alone.stack.bytes) or 0)
+
+
+def test_case_76_the_table_is_a_hundredth_of_a_percent() -> None:
+    """The same: 4 B a page of 16 tokens of 8 heads of 128 bf16 channels, 0.006 % of the bytes of keys and values."""
+    cache = kept("gqa layers=32 h=32 hk=8 d=128 N=8192 page=16")
+    shares = dict(cache.paged)
+    assert cache.number(shares["table"]) == 32 * 4 * 8192 // 16
+    assert f"{float(100 * cache.number(shares['table_share'])):.3f}" == "0.006"
+
+
+def test_pages_are_what_a_budget_holds_and_a_window_keeps_its_own() -> None:
+    """16 pages of 256 tokens fit 16 MiB of 4 KiB tokens whole; a window of 1000 tokens takes four pages at any length."""
+    assert kept("gqa layers=1 h=32 hk=8 d=128 page=256", 16 * MiB + 255 * 4096).longest == 4096
+    assert kept("gqa layers=1 h=32 hk=8 d=128", 16 * MiB + 255 * 4096).longest == 4096 + 255
+    windowed = kept("gqa layers=2 windowed=1 mask=window W=1000 h=32 hk=8 d=128 N=10000 page=256")
+    assert windowed.number(windowed.allocated) == (40 + 4) * 256 * 4096

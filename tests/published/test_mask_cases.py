@@ -9,10 +9,15 @@ from fractions import Fraction
 
 import pytest
 
+from derive.attention import variant
 from derive.exact import value
 from derive.flops import Pipe
 from derive.masks import Pattern
 from derive.symbols import N_k, N_q
+from outputs.explanation import Explanation
+from outputs.request import read_request
+from outputs.sparsity import lines
+from tests.outputs.command import derive
 from tests.published.questions import ask, matmul_flop, moved
 
 
@@ -76,3 +81,31 @@ def test_a_windowed_decode_step_reads_its_window() -> None:
     """One query over a cache of 8192 keys with a window of 1024: 1024 keys of K and of V, whatever the cache holds."""
     found = ask("decode Nk=8192 d=128 mask=window W=1024", "naive")
     assert moved(found, found.compulsory, "K", "V") == 2 * 1024 * 128 * 2
+
+
+@pytest.mark.parametrize(("length", "tile", "kept", "of"), [(100, 128, 1, 1), (8192, 128, 2080, 4096)])
+def test_case_18_sparsity_is_said_at_each_level_by_itself(length: int, tile: int, kept: int, of: int) -> None:
+    """https://github.com/pytorch/pytorch/pull/188868: 100 x 100 causal in blocks of 128 was called -63.84 % sparse.
+
+    No block is left out, so 0 % by tile; by element 1 - P/N^2 = 49.5 %. No level goes below none.
+    """
+    answer = derive("explain", "mha", f"N={length}", "d=8", "mask=causal", f"Br={tile}", f"Bc={tile}", "--json").json
+    found = answer["schedules"]["flash2"]["sparsity"]
+    assert (found["tiles"]["kept"]["value"], found["tiles"]["of"]["value"]) == (kept, of)
+    pairs = length * (length + 1) // 2
+    assert (found["pairs"]["kept"]["value"], found["pairs"]["of"]["value"]) == (pairs, length**2)
+
+
+def test_case_18_a_list_of_blocks_has_a_level_of_its_own() -> None:
+    """The same pattern as blocks that the mask lists: one of one, all pairs in it; the text names which level it means."""
+    out = derive("explain", "mha", "N=100", "d=8", "mask=causal", "Br=128", "Bc=128").out
+    assert "the mask keeps 5,050 of 10,000 pairs: 49.50 % sparse by element" in out
+    assert "flash2 runs 1 of 1 tiles: 0 % sparse by tile" in out
+    request = read_request(
+        variant("mha"), ["N=100", "d=8", "mask=blocks", "block=32", "blocks=0/0,1/0,2/1-3", "Br=64", "Bc=64"]
+    )
+    assert lines(Explanation(request, ("flash2",)).accounts) == [
+        "the mask keeps 5,392 of 10,000 pairs: 46.08 % sparse by element",
+        "the mask keeps 8 of 16 blocks: 50 % sparse by block of the mask",
+        "flash2 runs 3 of 4 tiles: 25 % sparse by tile",
+    ]

@@ -178,6 +178,27 @@ def test_a_masked_cascade_leaves_what_its_graph_means(schedule: str, numbers: di
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("schedule", ["op-by-op", "per-sequence", "cascade"])
+@pytest.mark.parametrize(("prefix", "own"), [(1.0, 3000.0), (3000.0, 1.0)])
+def test_a_cascade_does_not_overflow_where_scores_lie_far_apart(schedule: str, prefix: float, own: float) -> None:
+    """exp(3000) is beyond float64, as exp(89) is beyond fp32: the states are merged relative to the larger maximum."""
+    numbers = {"B": 2, "h_k": 1, "h": 2, "N_q": 2, "N_p": 5, "N_k": 4, "d": 1, "d_v": 2, "B_r": 2, "B_c": 3}
+    graph = variant("cascade").graph()
+    inputs = {name: np.abs(a) + 0.5 for name, a in random_inputs(graph, numbers, np.random.default_rng(3)).items()}
+    inputs |= {"Kp": prefix * inputs["Kp"], "K": own * inputs["K"]}
+    found = execute(plan(schedule).derive(graph).schedule, inputs, {"c": 1.0}, numbers)["O"]
+    scores = (
+        np.einsum("bgrqd,gpd->bgrqp", inputs["Q"], inputs["Kp"]),
+        np.einsum("bgrqd,bgkd->bgrqk", inputs["Q"], inputs["K"]),
+    )
+    joint = np.concatenate(scores, axis=-1)
+    weights = np.exp(joint - joint.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    wanted = np.einsum("bgrqp,gpe->bgrqe", weights[..., :5], inputs["Vp"])
+    wanted += np.einsum("bgrqk,bgke->bgrqe", weights[..., 5:], inputs["V"])
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
 @settings(max_examples=12)
 @given(numbers=shapes())
 @pytest.mark.parametrize("schedule", ["op-by-op", "per-sequence", "cascade"])

@@ -58,3 +58,28 @@ def test_tokens_that_a_step_of_nsa_reads(length: int, tokens: int) -> None:
     per_token = 4 * (192 + 128) * 2
     assert sum(moved(a, a.compulsory, "K", "V") for a in accounts) == tokens * per_token
     assert moved(accounts[1], accounts[1].sm, "K", "V") == 16 * 64 * per_token
+
+
+@pytest.mark.parametrize(("length", "tokens"), [(8192, 2048), (16384, 2560), (32768, 3584), (65536, 5632)])
+def test_one_graph_of_nsa_reads_what_its_branches_do(length: int, tokens: int) -> None:
+    """The same table from the three branches in one graph; block scores read compressed keys again."""
+    sizes = f"h=64 hk=4 d=192 dv=128 Nk={length} lc=32 stride=16 ls=64 nb=16 W=512"
+    found = ask(f"nsa {sizes} Br=16 Bc=64", "per-query", on=None)
+    branches = [(f"K_{name}", f"V_{name}") for name in ("cmp", "slc", "win")]
+    keys, values = 4 * 192 * 2, 4 * 128 * 2
+    assert sum(moved(found, found.compulsory, *names) for names in branches) == tokens * (keys + values)
+    read = [moved(found, found.sm, *names) for names in branches]
+    once = [count * (keys + values) for count in (length // 16, 16 * 64, 512)]
+    assert read == [once[0] + length // 16 * keys, *once[1:]]
+
+
+def test_the_work_of_nsa_is_that_of_its_branches() -> None:
+    """The products of each branch as a question of its own, and once more the compressed scores."""
+    sizes = "h=64 hk=4 d=192 dv=128"
+    apart = [
+        matmul_flop(f"decode {sizes} Nk=512", "flash2-packed"),
+        matmul_flop(f"topk {sizes} Nq=1 Nk=8192 topk={16 * 64}", "per-query"),
+        matmul_flop(f"decode {sizes} Nk=8192 mask=window W=512", "flash2-packed"),
+    ]
+    found = matmul_flop(f"nsa {sizes} Nk=8192 lc=32 stride=16 ls=64 nb=16 W=512", "per-query")
+    assert found == sum(apart) + 2 * 64 * 512 * 192

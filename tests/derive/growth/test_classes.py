@@ -176,10 +176,13 @@ def test_a_condition_on_what_the_count_does_not_depend_on_is_refused() -> None:
         growth(schedule_of("flash2"), TIED, where=[(sp.Symbol("W", positive=True), N)])
 
 
-def test_a_condition_with_a_number_in_front_is_refused() -> None:
-    """A class knows no constants."""
-    with pytest.raises(DomainError, match=r"4\*d has the number 4 in front; classes and regimes leave constants out"):
-        growth(schedule_of("flash2"), TIED, where=[(4 * d, M)])
+def test_a_condition_with_a_number_in_front_of_what_is_larger_is_refused() -> None:
+    """A class knows no constants; in front of what is small a number makes the regime stricter, and the class stays."""
+    with pytest.raises(DomainError, match=r"4\*M has the number 4 in front; classes and regimes leave constants out"):
+        growth(schedule_of("flash2"), TIED, where=[(d, 4 * M)])
+    with pytest.raises(DomainError, match=r"d/4 has the number 1/4 in front"):
+        growth(schedule_of("flash2"), TIED, where=[(d / 4, M)])
+    assert growth(schedule_of("flash2"), TIED, where=[(4 * d, M)]).total == growth(schedule_of("flash2"), TIED).total
 
 
 def test_a_condition_that_is_no_monomial_is_refused() -> None:

@@ -47,7 +47,7 @@ def bounds(
     region = Cone.orthant(len(parameters.symbols))
     facts = Facts.of(parameters.symbols, (), frozenset())
     found = compulsory_bounds(schedule, parameters, region, alike, facts)
-    return parameters, [*found, *contraction_bounds(schedule, parameters, region, alike, fused=fused)]
+    return parameters, [*found, *contraction_bounds(schedule, parameters, region, alike, facts, fused=fused)]
 
 
 def test_a_product_needs_its_points_over_the_root_of_m() -> None:

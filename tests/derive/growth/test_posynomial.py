@@ -162,3 +162,30 @@ def test_what_has_no_monomials_is_refused(expression: sp.Expr, says: str) -> Non
     for bound in (above, below):
         with pytest.raises(DomainError, match=says):
             bound(expression, facts())
+
+
+def test_a_rounded_quotient_beside_its_numerator_is_taken_apart() -> None:
+    """The pairs of whole chunks, f z^2/2 + (x - f z)^2/2: from above and from below x z, where z <= x."""
+    f = sp.floor(x / z)
+    amount = f * z**2 + (x - f * z) ** 2
+    whole = {"x": 17, "z": 5}
+    for numbers in (whole, {"x": 15, "z": 5}, {"x": 5, "z": 5}):
+        low, up = (total(bound(sp.expand(amount), facts((z, x))), numbers) for bound in (below, above))
+        assert 0 < low <= value(amount, numbers) <= up
+    assert monomials(below(sp.expand(amount), facts((z, x)))) == x * z / 2
+    assert monomials(above(sp.expand(amount), facts((z, x)))) == x * z + z**2
+
+
+def test_a_stricter_condition_pays_for_more() -> None:
+    """Where 4 y <= x and 4 z <= x, both together take half of x; where they are only smaller, that much is not known."""
+    assert monomials(below(x - y - z, facts((4 * y, x), (4 * z, x)))) == x / 2
+    assert monomials(below(x**2 - y * z, facts((4 * y, x), (4 * z, x)))) == 3 * x**2 / 4
+    for amount, known in ((x - y - z, facts((y, x), (z, x))), (x / 8 - y, facts((4 * y, x)))):
+        with pytest.raises(DomainError, match="a negative term is not outweighed"):
+            below(amount, known)
+
+
+def test_an_extreme_is_settled_before_terms_are_set_against_each_other() -> None:
+    """Twice the same once the minima are settled: min(x, z) - z is 0 where z <= x."""
+    kept = sp.Min(x, z, evaluate=False) - z + y
+    assert monomials(below(kept, facts((z, x)))) == monomials(above(kept, facts((z, x)))) == y

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy as sp
 from hypothesis import event, given, settings
@@ -11,34 +12,36 @@ from hypothesis import strategies as st
 
 from derive.coverage import Coverage, coverage
 from derive.einsum import Index
+from derive.errors import DomainError
+from derive.evaluate import kept_pairs
 from derive.exact import value
-from derive.growth.tile_bounds import TileBounds
+from derive.growth import theta
+from derive.growth.posynomial import Facts, above, below
+from derive.growth.tile_bounds import TileBounds, regime_of
 from derive.mask import Mask, causal
+from derive.masks import Pattern, patterns
 from derive.schedule import Loop
-from derive.symbols import ROW, B_c, B_r, N_k, N_q
+from derive.symbols import ROW, B_c, B_r, N, N_k, N_q
 from tests.strategies import extents, tiles
 
 W = sp.Symbol("W", positive=True, integer=True)
 LOOPS = (Loop((Index("q", N_q),), B_r, grid=True), Loop((Index("k", N_k),), B_c))
-WINDOW = Mask("window", "the last W keys", "q", "k", N_q, N_k, first=ROW - W + 1, last=ROW)
 MASKS = {
     "bottom-right": causal(N_q, N_k),
     "top-left": causal(N_q, N_k, align="top-left"),
-    "window": WINDOW,
     "suffix": Mask("suffix", "keys from its own on", "q", "k", N_q, N_k, first=ROW),
+    **{
+        f"{pattern} {' '.join(sorted(pattern.given))}": mask
+        for pattern in patterns()
+        if (mask := pattern.mask(N_q, N_k)) is not None and all(i.copies == 1 for i in mask.intervals)
+    },
 }
+APART = sorted(name for name, mask in MASKS.items() if not mask.is_one_interval)
 
 
 def kept(name: str, sizes: dict[str, int]) -> set[tuple[int, int]]:
-    """The pairs that a mask keeps, from its meaning."""
-    n_q, n_k, window = sizes["N_q"], sizes["N_k"], sizes["W"]
-    sees = {
-        "bottom-right": lambda q, k: k <= q + n_k - n_q,
-        "top-left": lambda q, k: k <= q,
-        "window": lambda q, k: q - window < k <= q,
-        "suffix": lambda q, k: k >= q,
-    }[name]
-    return {(q, k) for q in range(n_q) for k in range(n_k) if sees(q, k)}
+    """The pairs that a mask keeps, one by one."""
+    return set(zip(*map(tuple, np.nonzero(kept_pairs(MASKS[name], sizes))), strict=True))
 
 
 def met(name: str) -> Coverage:
@@ -48,7 +51,10 @@ def met(name: str) -> Coverage:
     return found
 
 
-sizes = st.fixed_dictionaries({"N_q": extents, "N_k": extents, "B_r": tiles, "B_c": tiles, "W": tiles})
+KEYS = {"W": 1, "W_l": 0, "W_r": 0, "C_k": 1, "N_p": 1, "N_s": 0, "N_g": 0}
+sizes = st.fixed_dictionaries(
+    {"N_q": extents, "N_k": extents, "B_r": tiles, "B_c": tiles, **{k: st.integers(v, 9) for k, v in KEYS.items()}}
+)
 by_mask = pytest.mark.parametrize("name", sorted(MASKS))
 
 
@@ -78,7 +84,9 @@ def test_bounds_enclose_what_the_count_puts_in_their_place(name: str, numbers: d
     for sum_ in ("tiles", "key_rows"):
         here = value(getattr(exact, sum_), numbers)
         assert value(getattr(low, sum_), numbers) <= here <= value(getattr(up, sum_), numbers)
-    for same in ("query_rows_once", "key_rows_once", "rows", "keys"):
+    rows = value(exact.query_rows_once, numbers)
+    assert value(low.query_rows_once, numbers) <= rows <= value(up.query_rows_once, numbers)
+    for same in ("key_rows_once", "rows", "keys"):
         assert getattr(up, same) == getattr(low, same) == getattr(exact, same)
 
 
@@ -108,8 +116,8 @@ def test_the_last_row_tile_stays() -> None:
     assert value(TileBounds(met("bottom-right"), False).query_rows, numbers) == Fraction(3, 2)
 
 
-@by_mask
-@settings(max_examples=120)
+@pytest.mark.parametrize("name", sorted(set(MASKS) - set(APART)))
+@settings(max_examples=60)
 @given(numbers=sizes)
 def test_a_row_tile_sees_no_more_keys_than_its_span(name: str, numbers: dict[str, int]) -> None:
     """From the first key of its first row to the last of its last row."""
@@ -117,19 +125,34 @@ def test_a_row_tile_sees_no_more_keys_than_its_span(name: str, numbers: dict[str
     for q, k in kept(name, numbers):
         seen.setdefault(q // rows, []).append(k)
     widest = max((max(ks) - min(ks) + 1 for ks in seen.values()), default=0)
-    assert widest <= value(TileBounds(met(name), True).span, numbers)
+    (interval,) = MASKS[name].intervals
+    assert widest <= value(TileBounds(met(name), True).span(interval), numbers)
 
 
-def test_bounds_of_a_window_grow_with_the_window() -> None:
-    """A tile of rows sees B_r + W keys, whatever the sequence; without a window it sees all."""
-    assert sp.expand(TileBounds(met("window"), True).span - W - B_r) <= 0
-    assert TileBounds(met("bottom-right"), True).span == N_k
-
-
+@pytest.mark.parametrize("name", [n for n, mask in MASKS.items() if regime_of(mask, {N_q: N, N_k: N})])
 @settings(max_examples=60)
-@given(n=st.integers(1, 60), rows=tiles, keys=tiles)
-def test_causal_bounds_are_a_constant_apart(n: int, rows: int, keys: int) -> None:
-    """At N queries and keys the pairs are at least half the rectangle's, so upper and lower bound grow alike."""
-    numbers = {"N_q": n, "N_k": n, "B_r": rows, "B_c": keys}
-    bounds = TileBounds(met("bottom-right"), False)
-    assert value(bounds.pairs, numbers) == Fraction(n * (n + 1), 2)
+@given(numbers=sizes, length=st.integers(1, 60))
+def test_pairs_lie_between_their_bounds_in_the_regime(name: str, numbers: dict[str, int], length: int) -> None:
+    """And both are sums of monomials of one class: nothing is left over, and nothing is undecided."""
+    alike = {N_q: N, N_k: N}
+    regime = regime_of(MASKS[name], alike)
+    numbers |= {"N": length, "N_q": length, "N_k": length}
+    for small, _ in regime:
+        (size,) = small.free_symbols
+        numbers[size.name] = max(1, min(numbers[size.name], length // small.as_coeff_Mul()[0]))
+    amount = MASKS[name].pairs.xreplace(alike)
+    known = Facts.of((amount,), regime, frozenset())
+    exact = value(MASKS[name].pairs, numbers)
+    highest, lowest = ([value(t.coefficient * t.monomial, numbers) for t in f(amount, known)] for f in (above, below))
+    if all(value(small, numbers) <= length for small, _ in regime):
+        event("inside")
+        assert 0 < sum(lowest) <= exact <= sum(highest)
+    assert theta(amount, [*regime, *((sp.Integer(1), s) for small, _ in regime for s in small.free_symbols)]).terms
+
+
+def test_a_length_that_is_a_number_and_keys_that_stand_apart_have_no_regime() -> None:
+    """One sentence each, with the way out."""
+    with pytest.raises(DomainError, match=r"mask=docs is a list for one length.*mask=chunk with a symbolic C"):
+        regime_of(Pattern("docs", frozenset({"docs"}), (3, 4)).mask(N_q, N_k), {})
+    with pytest.raises(DomainError, match=r"under mask=dilated a query's keys stand apart.*`derive explain`"):
+        regime_of(Pattern("dilated").mask(N_q, N_k), {})
