@@ -63,7 +63,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (COVERAGE, "return self.query_rows_met - stays * (self.rows.extent - self.rows.tile * last)", "return self.query_rows_met", "the last row tile never stays", TRAFFIC),
     (COVERAGE, "- most(self.tiles_of(last - 1), sp.Integer(1)), sp.Integer(0))", "- self.tiles_of(last - 1), sp.Integer(0))", "the first visit counts as staying", TRAFFIC),
     (COVERAGE, "self.rows.extent - self.rows.tile * down(blind / self.rows.tile)", "self.rows.extent - blind", "blind rows of a met tile are not loaded", TRAFFIC),
-    (COVERAGE, "blind = self.mask.rows_blind_above * self._heads\n            seen", "blind = self.mask.rows_blind_above\n            seen", "blind rows have one head", TRAFFIC),
+    (COVERAGE, "blind = self.mask.rows_blind_above * self._heads\n            seen = self.rows.extent - self.rows.tile * down(blind / self.rows.tile)\n            return", "blind = self.mask.rows_blind_above\n            seen = self.rows.extent - self.rows.tile * down(blind / self.rows.tile)\n            return", "blind rows have one head", TRAFFIC),
     (COVERAGE, "least(self.keys.tile * up(end / self.keys.tile), self.keys.extent)", "self.keys.tile * up(end / self.keys.tile)", "the last key tile is not cut", TRAFFIC),
     (COVERAGE, "- missing * weight(self.rows.trips - 1)", "", "a ragged row tile is whole", TRAFFIC),
     # the wave model
