@@ -99,7 +99,7 @@ def test_all_keys_selected_is_causal_attention() -> None:
     np.testing.assert_allclose(evaluate(graph, inputs, SCALARS, numbers)["O"], wanted, rtol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(pair=st.sampled_from(SPARSE), numbers=shapes())
 def test_every_schedule_computes_and_counts_it(pair: tuple[str, str], numbers: dict[str, int]) -> None:
     """Tile by tile the values are the graph's, traffic and work what either walk counts."""
@@ -144,12 +144,31 @@ def test_compulsory_rows_are_the_most_that_queries_can_select_apart(numbers: dic
     assert value(found["T"].read, sizes) == len(places)
 
 
+def test_places_that_a_mask_leaves_out_name_no_row() -> None:
+    """Two queries with one place and with two, among nine rows of two: three rows, and not four."""
+    text = "G[q,k,d] = gather(C[j,d], T[q,k])\nS[h,q,k] = sum[d] Q[h,q,d] * G[q,k,d]"
+    graph = cascade(text, SIZES, outputs=("S",), width=b, mask=causal(N_q, n_t))
+    numbers = {"N_q": 2, "n_t": 2, "N_k": 9, "d": 2, "h": 1}
+    assert value(compulsory(graph).by_tensor["C"].read, numbers) == 3 * 2
+
+
 def test_scores_of_tiles_that_the_mask_empties_are_not_written() -> None:
     """Seven queries and keys in tiles of three: rows of 3, 3, 3, 6, 6, 6 and 7 scores leave the indexer; all come back."""
     schedule = plan("per-query").derive(variant("dsa").graph("causal")).schedule
     numbers = dict.fromkeys(("B", "h", "d_c", "d_r", "h_i", "d_i"), 1) | {"N_q": 7, "N_k": 7, "n_t": 2}
     moves = walk(schedule, numbers | {"B_r": 1, "B_c": 3}).moves
     assert moves["I"] == (49, 34)
+    assert counted(schedule, numbers | {"B_r": 1, "B_c": 3})["I"] == (49, 34)
+
+
+@settings(max_examples=30, deadline=None)
+@given(name=st.sampled_from(("topk", "dsa")), numbers=shapes(), tile=st.integers(1, 3))
+def test_per_query_moves_what_either_walk_counts(name: str, numbers: dict[str, int], tile: int) -> None:
+    """Tiles short enough that a mask empties some."""
+    numbers = fitted(name, numbers) | {"B_c": tile}
+    schedule = plan("per-query").derive(variant(name).graph("causal")).schedule
+    assert counted(schedule, numbers) == walked(schedule, numbers)
+    assert Walker(schedule).walk(numbers) == walk(schedule, numbers)
 
 
 def test_what_a_top_does_not_see_comes_last_whatever_it_is() -> None:
