@@ -51,7 +51,7 @@ def _access(tensor: Any, behind: str | None = None) -> str:
     """A tensor at its indices; one step behind along *behind*."""
     base, _, subscript = tensor.name.partition("_")
     name = rf"\mathrm{{{base}}}" if len(base) > 1 else base
-    name = rf"{name}^{{\mathrm{{{subscript}}}}}" if subscript else name
+    name = rf"{name}^{{\mathrm{{{subscript.replace('_', ',')}}}}}" if subscript else name
     indices = ",".join(f"{i.name}-1" if i.name == behind else i.name for i in tensor.indices)
     return f"{name}_{{{indices}}}" if indices else name
 

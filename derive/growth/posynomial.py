@@ -189,8 +189,9 @@ def _extreme(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
         return _bounded(winner, facts, up=up)
     if largest and not facts.decided and all(_never_negative(a, facts) for a in e.args):
         return sp.Add(*(_bounded(a, facts, up=up) for a in e.args)) / (1 if up else len(e.args))
-    word = "max" if largest else "min"
-    members = shown(sp.Tuple(*e.args))[1:-1]
+    within = min(e.atoms(sp.Min, sp.Max), key=lambda x: (sp.count_ops(x), str(x)))
+    word = "max" if isinstance(within, sp.Max) else "min"
+    members = shown(sp.Tuple(*within.args))[1:-1]
     raise DomainError(f"{word}({members}) is undecided: give a regime that says which is larger")
 
 
