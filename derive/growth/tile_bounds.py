@@ -161,10 +161,8 @@ def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Con
         return []
     keys = mask.columns.xreplace(dict(alike))
     sizes = mask.pairs.free_symbols - mask.rows.free_symbols - mask.columns.free_symbols
-    sizes -= {
-        N_q,
-        N_k,
-    }  # where places of selected keys are masked, the lengths are those of what they are selected from
+    # the places of selected keys are masked by the lengths of what they are selected from, which are no sizes of a mask
+    sizes -= {N_q, N_k}
     return [(s, keys) for s in sorted(sizes, key=str) if s.name in MEANINGS and not is_fraction(s)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 
 import networkx as nx
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from derive.attention import variant
 from derive.denote import denote, equation
-from derive.errors import BadValueError
+from derive.errors import BadValueError, PreconditionError
 from derive.evaluate import evaluate, random_inputs
 from derive.exact import value
 from derive.execute import execute
@@ -169,6 +170,14 @@ def test_per_query_moves_what_either_walk_counts(name: str, numbers: dict[str, i
     schedule = plan("per-query").derive(variant(name).graph("causal")).schedule
     assert counted(schedule, numbers) == walked(schedule, numbers)
     assert Walker(schedule).walk(numbers) == walk(schedule, numbers)
+
+
+def test_scores_that_something_else_reads_too_are_all_written() -> None:
+    """A top without a mask would select from what no tile has written."""
+    graph = variant("dsa").graph("causal")
+    unmasked = tuple(replace(e, domain=None) if e.output.name == "T" else e for e in graph.einsums)
+    with pytest.raises(PreconditionError, match="leaves the kernel only for Einsums over kept pairs"):
+        plan("per-query").derive(replace(graph, einsums=unmasked))
 
 
 def test_what_a_top_does_not_see_comes_last_whatever_it_is() -> None:
