@@ -147,13 +147,14 @@ def _written_out(
         return entry(tensor, {name: sp.Integer(n) for name, n in at.items()}, extents)
 
     def kept(at: Mapping[str, int]) -> bool:
-        return einsum.domain is None or _sees(einsum.domain, at, numbers)
+        mask = einsum.domain  # of a top it is over what is looked through, which its result has no place in
+        return mask is None or mask.column not in at or _sees(mask, at, numbers)
 
     def point(at: Mapping[str, int]) -> sp.Expr:
         if einsum.map.is_generated:
             return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}))
         if einsum.map.is_selection:
-            return MAPS[einsum.map](selection_written_out(einsum, at, read, extents))
+            return MAPS[einsum.map](selection_written_out(einsum, at, read, extents, kept))
         operands = [read(t, at) for t in einsum.inputs]
         if einsum.map is Map.SOFTMAX:
             last = einsum.output.indices[-1].name
@@ -249,7 +250,7 @@ def equation(graph: Graph, name: str, *, keep: Collection[str] = ()) -> sp.Eq:
     places = {i.name: _fresh(i, taken) for i in einsum.output.indices}
     right = _closed(graph, einsum, places, frozenset(keep), taken)
     mask = einsum.domain
-    if mask is not None and einsum.reduce is None:
+    if mask is not None and einsum.reduce is None and mask.column in places:
         column = places[mask.column]
         seen = (_ends(mask, interval, places) for interval in mask.intervals)
         right = sp.Piecewise(
@@ -274,7 +275,9 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     if einsum.map.is_generated:
         return MAPS[einsum.map](_generated(einsum, here))
     if einsum.map.is_selection:
-        return MAPS[einsum.map](selection_closed(einsum, here, read))
+        mask = einsum.domain if einsum.map is Map.TOP else None
+        seen = [] if mask is None else [_ends(mask, interval, here) for interval in mask.intervals]
+        return MAPS[einsum.map](selection_closed(einsum, here, read, seen))
     operands = [read(t, here) for t in einsum.inputs]
     if einsum.map is Map.SOFTMAX:
         last = einsum.output.indices[-1]

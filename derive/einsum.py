@@ -41,7 +41,8 @@ class Map(Enum):
     coordinates alone, so it can be made again anywhere."""
     TOP = "top"
     """The positions of the largest along the one index that the result lacks, the largest first, equal ones in order:
-    ``T[q,k] = top(X[q,j])`` keeps as many as k says. Every element is compared once; how they are kept in order is opaque."""
+    ``T[q,k] = top(X[q,j])`` keeps as many as k says. Every element is compared once; how they are kept in order is opaque.
+    Under a mask what a row does not see comes last, in any order: what reads such a position sees it no more."""
     GATHER = "gather"
     """The rows of its first operand that stand at the positions in its second: ``G[q,k,c] = gather(C[j,c], T[q,k])``."""
     SOFTMAX = "softmax"
@@ -220,10 +221,14 @@ class Einsum:
         plain = self.reduce is None and self.previous is None and self.rescale is None
         if self.map is Map.TOP:
             made = kept - set(self.inputs[0].indices)
-            if not plain or self.domain is not None or len(made) != 1 or len(self.reduced) != 1:
+            if not plain or len(made) != 1 or len(self.reduced) != 1:
                 raise IllFormedError(
-                    f"{self}: the largest along one index are kept under another one, without a mask, as in "
-                    "T[q,k] = top(X[q,j])"
+                    f"{self}: the largest along one index are kept under another one, as in T[q,k] = top(X[q,j])"
+                )
+            if self.domain is not None and not {*self.domain.axes} <= {i.name for i in self.space}:
+                raise IllFormedError(
+                    f"{self}: its mask says which of what it looks through a row sees, so it pairs two of "
+                    f"{', '.join(i.name for i in self.space)}; got {', '.join(self.domain.axes)}"
                 )
             return
         read, positions = (set(t.indices) for t in self.inputs)

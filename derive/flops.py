@@ -197,7 +197,7 @@ def _run_points(
     its CTAs.
     """
     names = {i.name for i in einsum.space}
-    met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+    met = coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
     amount: sp.Expr = sp.Integer(1)
     pending = dict.fromkeys(einsum.space)
     over = [loop for loop in kernel.loops if any(i.name in names for i in loop.indices)]

@@ -45,7 +45,7 @@ def cascade(
     outputs: tuple[str, ...],
     width: sp.Expr,
     widths: Mapping[str, sp.Expr] | None = None,
-    mask: Mask | None = None,
+    mask: Mask | tuple[Mask, ...] | None = None,
 ) -> Graph:
     """The graph that *text* writes.
 
@@ -55,12 +55,13 @@ def cascade(
         outputs: tensors the program must leave in memory.
         width: bytes an element of a tensor that *widths* does not name.
         widths: bytes an element by tensor.
-        mask: the domain of every Einsum that runs over both of its indices.
+        mask: the domain of every Einsum that runs over both of its indices, or several: the first that an Einsum has both of.
 
     Raises:
         IllFormedError: a line that is no Einsum, an index without an extent, or a graph with no meaning.
     """
     widths = widths or {}
+    masks = mask if isinstance(mask, tuple) else (mask,) if mask is not None else ()
 
     def tensor(name: str, names: str | None) -> Tensor:
         indices = []
@@ -82,13 +83,14 @@ def cascade(
         operator, inputs = _right_side(right, line)
         output = tensor(name, indices)
         read = tuple(tensor(*t) for t in inputs)
-        names = {i.name for t in (read if operator is Map.TOP else (output, *read)) for i in t.indices}
-        masked = mask is not None and {mask.row, mask.column} <= names and operator is not Map.VIEW
+        seen = read if operator is Map.TOP else (output,) if operator is Map.GATHER else (output, *read)
+        names = {i.name for t in seen for i in t.indices}
+        domain = next((m for m in masks if {m.row, m.column} <= names and operator is not Map.VIEW), None)
         written = {n.strip() for n in (reduced or "").split(",") if n.strip()}
         if reduce == "previous":
             einsums.append(Einsum(output, read, operator, previous=", ".join(sorted(written))))
             continue
-        einsum = Einsum(output, read, operator, Reduce(reduce) if reduce else None, mask if masked else None)
+        einsum = Einsum(output, read, operator, Reduce(reduce) if reduce else None, domain)
         if not operator.is_selection and written != {i.name for i in einsum.reduced}:
             raise IllFormedError(
                 f"{_said(line)} reduces {sorted(i.name for i in einsum.reduced)}, not {clipped(str(sorted(written)))}"

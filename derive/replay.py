@@ -140,7 +140,9 @@ class Nest:
         self.loops = [Tiles(loop, self._extents, values) for loop in kernel.loops]
         self._grid = len(kernel.grid)
         self._iterations: dict[Coordinates, list[Coordinates]] = {}
-        self._kept = kept_tiles(schedule.graph.mask, self.loops, values, self._extents) if kernel.skips_masked else None
+        self._kept = (
+            kept_tiles(schedule.mask_of(kernel), self.loops, values, self._extents) if kernel.skips_masked else None
+        )
         self.nodes = schedule.nodes(kernel)
         self.inputs = [self._operand(t) for t in brought_in(self.nodes, schedule.inputs_of(kernel))]
         self.finished = finished_in_place(schedule, kernel)
@@ -204,9 +206,12 @@ class Nest:
         return steps
 
     def _tiles_of(self, operand: Operand, cta: Coordinates) -> Iterator[Coordinates]:
-        """Every tile of a tensor that a CTA is responsible for."""
+        """Every tile of a tensor that a CTA is responsible for; one whose pairs the mask leaves none of is nobody's."""
         ranges = ((cta[n],) if n < self._grid else range(self.loops[n].trips) for n in operand.carriers)
-        return product(*ranges)
+        if self._kept is None or not {*self._kept[0]} <= {*operand.carriers}:
+            return product(*ranges)
+        at_tile, kept = _picked(tuple(map(operand.carriers.index, self._kept[0]))), self._kept[1]
+        return (tile for tile in product(*ranges) if at_tile(tile) in kept)
 
     def _move_partial_sum(
         self, partial: _PartialSum, cta: Coordinates, iterations: list[Coordinates], steps: list[Step]

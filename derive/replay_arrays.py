@@ -73,7 +73,7 @@ class KernelWalker:
         self.sums = [self._sum(e, e.output in outputs, e.output.name in replaced) for e in sums]
         self.outputs = [self._operand(t) for t in outputs if t not in [e.output for e in sums]]
         self.states = [(self._operand(t), kernel.loops.index(loop)) for t, loop in schedule.states_of(kernel)]
-        self.mask = schedule.graph.mask if kernel.skips_masked else None
+        self.mask = schedule.mask_of(kernel) if kernel.skips_masked else None
 
     def _operand(self, tensor: Tensor) -> _Operand:
         loops = self.kernel.loops
@@ -203,6 +203,8 @@ class _At:
         loops = tuple(n for n in range(len(self.trips)) if n < self.walker.grid or n in operand.carriers)
         every = np.zeros((len(self.trips), prod(self.trips[n] for n in loops)), np.int64)
         every[list(loops)] = self._coordinates(tuple(self.trips[n] for n in loops))
+        if self.pair is not None and {*self.pair} <= {*operand.carriers}:  # what the mask empties is nobody's
+            every = every[:, np.isin(self._numbered(self.pair, every), self._numbered(self.pair, self.steps))]
         return loops, every
 
     def written(self, operand: _Operand) -> int:

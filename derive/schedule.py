@@ -15,6 +15,7 @@ from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import IllFormedError
 from derive.extremes import up
 from derive.graph import Graph
+from derive.mask import Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +219,11 @@ class Schedule:
                     f"kernel {kernel.name}: {e} gathers rows of {e.inputs[0].name}, which must be in memory before; "
                     "another kernel makes it"
                 )
+
+    def mask_of(self, kernel: Kernel) -> Mask | None:
+        """The mask whose pairs *kernel* runs over tile by tile; where it does not, the graph's."""
+        looped = {i.name for loop in kernel.loops for i in loop.indices}
+        return next((m for m in self.graph.masks if {m.row, m.column} <= looped), self.graph.mask)
 
     def gathers_of(self, kernel: Kernel) -> dict[str, tuple[Tensor, ...]]:
         """What *kernel* makes of rows that it gathers, by the name of what it gathers them from."""

@@ -207,10 +207,15 @@ def _winner(e: sp.Expr, facts: Facts) -> sp.Expr | None:
 
 
 def _never_negative(difference: sp.Expr, facts: Facts) -> bool:
+    """Whether *difference*, or each factor of it, is a difference whose negative terms are outweighed."""
     try:
-        return _difference(sp.expand(_bounded(difference, facts, up=False)), facts) is not None
+        bound = sp.expand(_bounded(difference, facts, up=False))
     except DomainError:
         return False
+    if _difference(bound, facts) is not None:
+        return True
+    coefficient, factors = sp.factor_list(bound) if bound.is_Add and bound.is_polynomial() else (sp.S.One, [])
+    return len(factors) > 1 and coefficient > 0 and all(_difference(f, facts) is not None for f, _ in factors)
 
 
 def _refused(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:  # noqa: ARG001
