@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 import sympy as sp
 
+from derive.denote_inverse import inverse_closed, inverse_written_out
 from derive.denote_selection import selection_closed, selection_written_out
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import UnboundError
@@ -56,6 +57,7 @@ MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.GATHER: lambda made: made,
     Map.POSITION: lambda made: made,
     Map.KEEP: lambda made: made,
+    Map.INVERSE: lambda made: made,
     Map.SOFTMAX: lambda a, total: sp.exp(a) / total,
     Map.SOFTMAX_GRADIENT: lambda _p, _dp, pulled: pulled,
 }
@@ -154,6 +156,8 @@ def _written_out(
             return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}))
         if einsum.map.is_selection:
             return MAPS[einsum.map](selection_written_out(einsum, at, read, extents))
+        if einsum.map is Map.INVERSE:
+            return MAPS[einsum.map](inverse_written_out(einsum, at, read))
         operands = [read(t, at) for t in einsum.inputs]
         if einsum.map is Map.SOFTMAX:
             last = einsum.output.indices[-1].name
@@ -266,7 +270,8 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     def read(tensor: Tensor, at: Places) -> sp.Expr:
         at = {**at, **{old: at[new] for old, new in einsum.renamed.items()}}
         if einsum.previous is not None:  # a recurrence is written as one: what it was a step before
-            return sp.Piecewise((entry(tensor, _one_behind(at, einsum.previous)), at[einsum.previous] > 0), (0, True))
+            behind = {**at, einsum.previous: at[einsum.previous] - 1}
+            return sp.Piecewise((entry(tensor, behind), at[einsum.previous] > 0), (0, True))
         if tensor.name not in graph.producers or tensor.name in keep:
             return entry(tensor, at)
         return _closed(graph, graph.producers[tensor.name], at, keep, taken)
@@ -275,6 +280,9 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
         return MAPS[einsum.map](_generated(einsum, here))
     if einsum.map.is_selection:
         return MAPS[einsum.map](selection_closed(einsum, here, read))
+    if einsum.map is Map.INVERSE:
+        other = {**here, **{i.name: _fresh(i, taken) for i in einsum.inverted}}
+        return MAPS[einsum.map](inverse_closed(einsum, here, other, read))
     operands = [read(t, here) for t in einsum.inputs]
     if einsum.map is Map.SOFTMAX:
         last = einsum.output.indices[-1]
@@ -291,10 +299,6 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     if einsum.reduce is None:
         return point
     return _over(einsum.reduce, point, einsum, einsum.reduced, here)
-
-
-def _one_behind(places: Places, index: str) -> Places:
-    return {**places, index: places[index] - 1}
 
 
 def _fresh(index: Index, taken: set[str]) -> sp.Symbol:
