@@ -296,9 +296,7 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
         term = read(dp, other) * read(p, other) * (same - operands[0])
         operands.append(_over(Reduce.SUM, term, einsum, (last,), other))
     point = MAPS[einsum.map](*operands)
-    if einsum.reduce is None:
-        return point
-    return _over(einsum.reduce, point, einsum, einsum.reduced, here)
+    return point if einsum.reduce is None else _over(einsum.reduce, point, einsum, einsum.reduced, here)
 
 
 def _fresh(index: Index, taken: set[str]) -> sp.Symbol:

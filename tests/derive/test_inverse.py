@@ -94,7 +94,7 @@ def test_in_closed_form_it_stands_as_it_is() -> None:
     found = equation(graph(), "T").rhs
     ranges = (sp.Tuple(i, sp.Integer(0), C_k - 1) for i in inner)
     assert found == sp.Function("inverse", real=True)(q, k, sp.IndexedBase("A", real=True)[n, *inner], *ranges)
-    assert einsum_latex(graph().einsums[0]) == r"T_{n,q,k} = \bigl(I + \operatorname{tril}(A_{n,q,k}, -1)\bigr)^{-1}"
+    assert einsum_latex(graph().einsums[0]) == r"T_{n,q,k} = \left(I + \operatorname{tril}(A_{n,q,k}, -1)\right)^{-1}"
 
 
 def test_a_mask_thins_out_what_reads_it_and_not_itself() -> None:
