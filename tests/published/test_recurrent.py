@@ -177,6 +177,21 @@ def test_the_delta_rule_in_chunks_takes_the_products_of_its_wy_form() -> None:
     assert sp.expand(one_head(inverse.points) - N_q / C_k * (C_k**3 - C_k) / 6) == 0
 
 
+def test_the_delta_rule_materialised_moves_one_gate_a_token_and_what_the_chunks_have_written() -> None:
+    """As in the kernels of fla-org/flash-linear-attention, gated_delta_rule: the first leaves states and u, no C x C decays.
+
+    First K, V, f and beta read, u and the states written; then Q, K, u, f and the states read, O written.
+    """
+    first = C_k * (d + d_v + 2) + C_k * d_v + d * d_v
+    second = C_k * (2 * d + d_v + 1) + d * d_v + C_k * d_v
+    found = one_head(traffic(schedule("delta-chunkwise", "chunkwise-materialised")).total.amount)
+    assert sp.expand(found - N_q / C_k * (first + second)) == 0
+    read_once = C_k * (2 * d + d_v + 2) + C_k * d_v
+    assert (
+        sp.expand(one_head(traffic(schedule("delta-chunkwise", "chunkwise")).total.amount) - N_q / C_k * read_once) == 0
+    )
+
+
 # --- values, token by token ----------------------------------------------------------------------------------------------
 
 
