@@ -22,17 +22,19 @@ from collections.abc import Mapping
 import sympy as sp
 
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
-from derive.errors import IllFormedError
+from derive.errors import IllFormedError, clipped
 from derive.graph import Graph
 from derive.mask import Mask
 
-_TENSOR = r"([A-Za-z]\w*)(?:\[([\w,\s]*)\])?"
-_LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max|previous)\[([\w,\s]+)\]\s*)?(.+)$")
-_BINARY = re.compile(rf"^{_TENSOR}\s*([*+\-/])\s*{_TENSOR}$")
-_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|relu|keep|softmax|view|top|inverse)\({_TENSOR}\)$")
-_GATHER = re.compile(rf"^gather\({_TENSOR}\s*,\s*{_TENSOR}\)$")
-_MAXIMUM = re.compile(rf"^max\({_TENSOR}\s*,\s*{_TENSOR}\)$")
-_COPY = re.compile(rf"^{_TENSOR}$")
+LONGEST_LINE = 1000
+"""Characters of an Einsum."""
+_TENSOR = r"([A-Za-z]\w{0,39})(?:\[([\w,\s]*)\])?"
+_LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max|previous)\[([\w,\s]+)\]\s*)?(.+)$", re.ASCII)
+_BINARY = re.compile(rf"^{_TENSOR}\s*([*+\-/])\s*{_TENSOR}$", re.ASCII)
+_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|relu|keep|softmax|view|top|inverse)\({_TENSOR}\)$", re.ASCII)
+_GATHER = re.compile(rf"^gather\({_TENSOR}\s*,\s*{_TENSOR}\)$", re.ASCII)
+_MAXIMUM = re.compile(rf"^max\({_TENSOR}\s*,\s*{_TENSOR}\)$", re.ASCII)
+_COPY = re.compile(rf"^{_TENSOR}$", re.ASCII)
 _OPERATORS = {"*": Map.MUL, "+": Map.ADD, "-": Map.SUB, "/": Map.DIV}
 
 
@@ -65,16 +67,17 @@ def cascade(
         for index in (n.strip() for n in (names or "").split(",") if n.strip()):
             if index not in extents:
                 raise IllFormedError(
-                    f"{name}[{names}]: index {index} has no extent; the extents given are {list(extents)}"
+                    f"{name}[{clipped(names or '')}]: index {clipped(index)} has no extent; "
+                    f"the extents given are {list(extents)}"
                 )
             indices.append(Index(index, extents[index]))
         return Tensor(name, tuple(indices), widths.get(name, width))
 
     einsums = []
     for line in filter(None, (raw.strip() for raw in text.splitlines())):
-        matched = _LINE.match(line)
+        matched = _LINE.match(line) if len(line) <= LONGEST_LINE else None
         if matched is None:
-            raise IllFormedError(f"{line!r} is no Einsum; write e.g. S[q,k] = sum[d] Q[q,d] * K[k,d]")
+            raise IllFormedError(f"{_said(line)} is no Einsum; write e.g. S[q,k] = sum[d] Q[q,d] * K[k,d]")
         name, indices, reduce, reduced, right = matched.groups()
         operator, inputs = _right_side(right, line)
         output = tensor(name, indices)
@@ -88,9 +91,16 @@ def cascade(
             continue
         einsum = Einsum(output, read, operator, Reduce(reduce) if reduce else None, mask if masked else None)
         if not operator.is_selection and written != {i.name for i in einsum.reduced}:
-            raise IllFormedError(f"{line!r} reduces {sorted(i.name for i in einsum.reduced)}, not {sorted(written)}")
+            raise IllFormedError(
+                f"{_said(line)} reduces {sorted(i.name for i in einsum.reduced)}, not {clipped(str(sorted(written)))}"
+            )
         einsums.append(einsum)
     return Graph(tuple(einsums), outputs)
+
+
+def _said(text: str) -> str:
+    """*text* as a message repeats it."""
+    return ascii(clipped(text, 80))
 
 
 def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]]:
@@ -108,6 +118,6 @@ def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]
     if found := _COPY.match(text):
         return Map.COPY, [(found[1], found[2])]
     raise IllFormedError(
-        f"{line!r}: {text!r} is none of A * B, A + B, A - B, A / B, exp(A), log(A), neg(A), tanh(A), sigmoid(A), "
+        f"{_said(line)}: {_said(text)} is none of A * B, A + B, A - B, A / B, exp(A), log(A), neg(A), tanh(A), sigmoid(A), "
         "relu(A), max(A, B), softmax(A), position(), keep(p), view(A), top(A), gather(A, T), inverse(A), A"
     )

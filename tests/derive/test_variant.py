@@ -101,3 +101,36 @@ def test_an_unknown_mask_is_refused_with_the_nearest() -> None:
         variant("mha").graph("casual")
     with pytest.raises(UnknownNameError, match="there is no variant 'mah'; did you mean mha"):
         variant("mah")
+
+
+@pytest.mark.parametrize("name", [n for n in names() if not n.endswith("-backward") and n != "matmul"])
+def test_every_output_has_an_element_for_each_query_head_and_value(name: str) -> None:
+    """However its heads are grouped and its queries cut into chunks: B h N_q times the width of a value."""
+    graph = variant(name).graph()
+    tensors = {t.name: t for e in graph.einsums for t in (e.output, *e.inputs)}
+    for output in graph.outputs:
+        size = sp.Mul(*(i.extent for i in tensors[output].indices))
+        queries = {s for s in size.free_symbols if s.name == "N_q"}
+        width = {s for s in size.free_symbols if s.name in ("d", "d_v", "d_c")}
+        assert len(width) == 1
+        assert size == sp.Mul(*(s for s in size.free_symbols if s.name in ("B", "h")), *queries, *width)
+
+
+@pytest.mark.parametrize("name", ["gqa", "gqa-repeated", "grouped-latent", "grouped-tied"])
+def test_no_head_is_lost_between_groups(name: str) -> None:
+    """Groups times heads a group are the query heads, of every tensor that has both."""
+    graph = variant(name).graph()
+    tensors = {t.name: t for e in graph.einsums for t in (e.output, *e.inputs)}
+    sizes = [sp.Mul(*(i.extent for i in t.indices)) for t in tensors.values() if t.indices]
+    assert not any(sp.denom(size) != 1 for size in sizes)
+    powers = [size.as_powers_dict() for size in sizes]
+    assert all(exponent == 1 for each in powers for base, exponent in each.items() if base.name in ("h", "h_k"))
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "width"), [("dropout", "D", 1), ("topk", "T", 4), ("dsa", "T", 4), ("mha", "S", b_s)]
+)
+def test_a_tensor_of_another_type_has_its_width(name: str, tensor: str, width: sp.Expr) -> None:
+    """A dropout mask is a byte an element, as PyTorch keeps it; positions are 32-bit integers."""
+    tensors = {t.name: t for e in variant(name).graph().einsums for t in (e.output, *e.inputs)}
+    assert tensors[tensor].width == width
