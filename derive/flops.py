@@ -182,12 +182,10 @@ def _total(points: object) -> dict[Pipe, Cost]:
 
 
 def _points(einsum: Einsum, convention: Convention) -> sp.Expr:
-    if einsum.domain is None:
-        return einsum.points
     dense = sp.Mul(*(i.extent for i in einsum.space))
-    if convention is Convention.DENSE:
+    if einsum.domain is not None and convention is Convention.DENSE:
         return dense
-    if convention is Convention.HALF:
+    if einsum.domain is not None and convention is Convention.HALF:
         return dense / 2
     return einsum.points
 
