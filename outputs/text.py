@@ -13,6 +13,7 @@ from derive.graph import Graph
 from derive.mask import Mask
 from derive.passes import passes
 from hardware.roofline import PIPES
+from outputs.alignment import other_alignment
 from outputs.best_sizes import best_sizes
 from outputs.closed_form import case_note, form, where
 from outputs.contrasts import if_causal, if_decode
@@ -106,7 +107,7 @@ def _question(answer: Explanation) -> Section:
     ]
     if numbers or rest:
         lines.append("  ".join(filter(None, (numbers, *rest))))
-    lines += sparse_at(answer.accounts)
+    lines += [*sparse_at(answer.accounts), *other_alignment(answer)]
     if answer.machine is not None:
         lines.append(f"on {answer.machine.id}: {answer.machine.name}")
     return Section("", lines)
