@@ -102,3 +102,10 @@ def test_what_fits_no_tile_is_refused_by_a_size_that_the_variant_has() -> None:
     answer = derive(*f"explain dsa {SIZES} --on h100-sxm --schedule per-query".replace("hi=64", "hi=1024").split())
     assert answer.code == 3
     assert "even tiles of one row do not fit: the largest hi that does is " in answer.err
+
+
+def test_what_two_products_multiply_is_converted_for_the_wider() -> None:
+    """Latents meet BF16 queries and FP8 weights: brought in once for both, they are converted for the first."""
+    found = ask("mla-latent N=1024 h=16 dc=512 dr=64 kv=fp8 scores=fp8", "flash2")
+    assert set(found.matmul_by_type) == {"bf16", "fp8"}
+    assert found.converted == ask("mla-latent N=1024 h=16 dc=512 dr=64 kv=fp8", "flash2").converted != 0
