@@ -140,6 +140,12 @@ def executed(schedule: Schedule, pad: sp.Expr = ONE) -> dict[Pipe, Cost]:
     return _total(run for kernel in schedule.kernels for run in _runs(schedule, kernel, pad))
 
 
+def products(schedule: Schedule, kernel: Kernel, pad: sp.Expr = ONE) -> tuple[tuple[Einsum, Cost], ...]:
+    """FLOP that *kernel* runs in each matrix product; together what ``executed`` counts on the matrix pipe."""
+    runs = ((e, points) for e, points in _runs(schedule, kernel, pad) if is_contraction(e))
+    return tuple((e, Cost(FLOPS_PER_MULTIPLY_ADD * points, Unit.FLOP)) for e, points in runs)
+
+
 def kernel_executed(schedule: Schedule, kernel: Kernel) -> dict[Pipe, Cost]:
     """The same for one kernel."""
     return _total(_runs(schedule, kernel, ONE))
