@@ -6,9 +6,9 @@
 
 Operators: ``A * B``, ``A + B``, ``A - B``, ``A / B``, ``exp(A)``, ``log(A)``, ``neg(A)``, ``tanh(A)``, ``sigmoid(A)``,
 ``relu(A)``, ``max(A, B)``, the larger, ``softmax(A)``, a plain ``A`` (copy), each after an optional ``sum[...]`` or
-``max[...]``; ``position()`` and ``keep(p)``, which generate what they leave; and ``T[q,k] = top(X[q,j])``, the positions of
-the largest along j, with ``G[q,k,c] = gather(C[j,c], T[q,k])``, the rows that stand there. A name without brackets is a
-scalar argument.
+``max[...]``; ``position()`` and ``keep(p)``, which generate what they leave; ``T[q,k] = top(X[q,j])``, the positions of
+the largest along j, with ``G[q,k,c] = gather(C[j,c], T[q,k])``, the rows that stand there; and ``T[q,k] = inverse(A[q,k])``,
+the inverse of I + (A strictly below its diagonal). A name without brackets is a scalar argument.
 
 ``H[n] = previous[n] J[n]`` is J one step behind, zero at the first; J may be defined further down, in terms of H: a
 recurrence. ``A_k[k] = view(A[q])`` is A under another index name.
@@ -31,7 +31,7 @@ LONGEST_LINE = 1000
 _TENSOR = r"([A-Za-z]\w{0,39})(?:\[([\w,\s]*)\])?"
 _LINE = re.compile(rf"^{_TENSOR}\s*=\s*(?:(sum|max|previous)\[([\w,\s]+)\]\s*)?(.+)$", re.ASCII)
 _BINARY = re.compile(rf"^{_TENSOR}\s*([*+\-/])\s*{_TENSOR}$", re.ASCII)
-_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|relu|keep|softmax|view|top)\({_TENSOR}\)$", re.ASCII)
+_UNARY = re.compile(rf"^(exp|log|neg|tanh|sigmoid|relu|keep|softmax|view|top|inverse)\({_TENSOR}\)$", re.ASCII)
 _GATHER = re.compile(rf"^gather\({_TENSOR}\s*,\s*{_TENSOR}\)$", re.ASCII)
 _MAXIMUM = re.compile(rf"^max\({_TENSOR}\s*,\s*{_TENSOR}\)$", re.ASCII)
 _COPY = re.compile(rf"^{_TENSOR}$", re.ASCII)
@@ -85,7 +85,8 @@ def cascade(
         read = tuple(tensor(*t) for t in inputs)
         seen = read if operator is Map.TOP else (output,) if operator is Map.GATHER else (output, *read)
         names = {i.name for t in seen for i in t.indices}
-        domain = next((m for m in masks if {m.row, m.column} <= names and operator is not Map.VIEW), None)
+        whole = operator in (Map.VIEW, Map.INVERSE)
+        domain = next((m for m in masks if {m.row, m.column} <= names and not whole), None)
         written = {n.strip() for n in (reduced or "").split(",") if n.strip()}
         if reduce == "previous":
             einsums.append(Einsum(output, read, operator, previous=", ".join(sorted(written))))
@@ -120,5 +121,5 @@ def _right_side(text: str, line: str) -> tuple[Map, list[tuple[str, str | None]]
         return Map.COPY, [(found[1], found[2])]
     raise IllFormedError(
         f"{_said(line)}: {_said(text)} is none of A * B, A + B, A - B, A / B, exp(A), log(A), neg(A), tanh(A), sigmoid(A), "
-        "relu(A), max(A, B), softmax(A), position(), keep(p), view(A), top(A), gather(A, T), A"
+        "relu(A), max(A, B), softmax(A), position(), keep(p), view(A), top(A), gather(A, T), inverse(A), A"
     )

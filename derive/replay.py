@@ -239,11 +239,11 @@ class Nest:
         found: dict[str, int] = {}
         tiles_run: dict[tuple[int, ...], int] = {}
         for e in self.nodes:
-            names = {i.name for i in e.space}
+            names = {i.name for i in e.space if i not in e.inverted}
             relevant = tuple(n for n, t in enumerate(self.loops) if names & {i.name for i in t.loop.indices})
             looped = {i.name for n in relevant for i in self.loops[n].loop.indices}
             tile = prod(self.loops[n].tile for n in relevant)
-            rest = prod(self._extents[name] for name in names - looped)
+            rest = prod(self._extents[name] for name in names - looped) * self._substituted(e)
             run = tuple(sorted({*relevant, *range(self._grid)}))
             rows, keys = self._kept[0][:2] if self._kept is not None else (0, 0)
             skips = e.domain is not None or (keys in relevant and rows not in relevant and rows < self._grid)
@@ -255,6 +255,11 @@ class Nest:
                 runs = tiles_run[run]
             found[e.output.name] = runs * tile * rest
         return found
+
+    def _substituted(self, einsum: Einsum) -> int:
+        """Multiply-adds of an inverse, counted one row after another, each element from those above it; 1 for anything else."""
+        size = self._extents[einsum.inverted[0].name] if einsum.inverted else 0
+        return sum(len(range(j, i)) for i in range(size) for j in range(i)) if einsum.inverted else 1
 
     def _tiles_run(self, relevant: tuple[int, ...]) -> int:
         """How many tiles the iterations that are run fall into, cut by the loops *relevant* alone."""

@@ -254,13 +254,20 @@ class _At:
         """Points that each Einsum executes in whole tiles; what carries no grid loop is executed by each CTA."""
         found = {}
         for e in self.walker.nodes:
-            space, loops = set(e.space), self.walker.kernel.loops
+            space, loops = set(e.space) - set(e.inverted), self.walker.kernel.loops
             own = [n for n, loop in enumerate(loops) if space & set(loop.indices)]
             cut = {i for n in own for i in loops[n].indices}
             tile = prod(self.rows[n].tile for n in own) * prod(self.extents[i.name] for i in space - cut)
             run = tuple(sorted({*own, *range(self.walker.grid)}))
-            found[e.output.name] = tile * self._tiles_run(run, own, e)
+            found[e.output.name] = tile * self._substituted(e) * self._tiles_run(run, own, e)
         return found
+
+    def _substituted(self, einsum: Einsum) -> int:
+        """Multiply-adds of an inverse: element (i, j) takes i - j of them below the diagonal; 1 for anything else."""
+        if not einsum.inverted:
+            return 1
+        rows = np.arange(self.extents[einsum.inverted[0].name])
+        return int(np.subtract.outer(rows, rows).clip(0).sum())
 
     def _tiles_run(self, run: tuple[int, ...], own: list[int], einsum: Einsum) -> int:
         """How many tiles of the loops *run* an Einsum is executed in: those that the mask leaves, where it spares it work."""

@@ -139,8 +139,8 @@ class Schedule:
     Raises:
         IllFormedError: an Einsum is in no kernel or in two, a kernel reads what only a later one writes, a grid loop runs
             over what some Einsum does not carry, a loop flattens indices of which some tensor carries only some, the steps of
-            a recurrence are spread over kernels, CTAs or heads, a loop cuts what is read under another name, or a selection
-            does not find whole in memory what it selects from.
+            a recurrence are spread over kernels, CTAs or heads, a loop cuts what is read under another name or what is
+            inverted, or a selection does not find whole in memory what it selects from.
     """
 
     graph: Graph
@@ -202,6 +202,9 @@ class Schedule:
                     raise IllFormedError(
                         f"kernel {kernel.name}: {e} reads a tensor under two names, whole; {loop} would cut it"
                     )
+            for index in e.inverted:
+                if (loop := kernel.loop_of(index.name)) is not None:
+                    raise IllFormedError(f"kernel {kernel.name}: {e} inverts a whole square; {loop} would cut it")
 
     def _check_selections(self, kernel: Kernel) -> None:
         """What is selected from must be there whole: any row of it may be the next one."""

@@ -77,6 +77,7 @@ MEASURES: tuple[tuple[str, frozenset[str]], ...] = (
     ("l2_size", frozenset({"B"})),
     ("*_capacity", frozenset({"B"})),
     ("l2_effective", frozenset({"B"})),
+    ("cache_line", frozenset({"B"})),
     ("shared_mem_*", frozenset({"B"})),
     ("registers_per_sm", frozenset({"B"})),
 )

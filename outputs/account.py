@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from derive.symbols import symbol
 from derive.traffic import compulsory, traffic
 from hardware.roofline import PIPES, Rate, Work, rate, ridge, roofline
 from hardware.roofline import Pipe as Level
+from outputs.products import flop_by_type, matmul_seconds, type_of
 
 if TYPE_CHECKING:
     from derive.growth import Growth
@@ -44,6 +45,7 @@ class Account:
         machine: the machine, if one was named.
         operand: name of the element type that matrix products multiply.
         narrow: name of the narrowest operand's type, where it is converted to that; empty where none is.
+        types: name of the type in which a product takes an operand, by the symbol of its width; *operand* where it has none.
     """
 
     derivation: Derivation
@@ -52,6 +54,7 @@ class Account:
     machine: Machine | None = None
     operand: str = "bf16"
     narrow: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -89,8 +92,21 @@ class Account:
     @cached_property
     def executed(self) -> dict[Pipe, sp.Expr]:
         """Work the schedule runs, by pipe: whole tiles, widths padded where a multiple was given."""
-        pad = symbol("n_pad") if "n_pad" in self.values else sp.Integer(1)
-        return {pipe: cost.amount for pipe, cost in executed(self.derivation.schedule, pad).items()}
+        return {pipe: cost.amount for pipe, cost in executed(self.derivation.schedule, self._pad).items()}
+
+    @property
+    def _pad(self) -> sp.Expr:
+        return symbol("n_pad") if "n_pad" in self.values else sp.Integer(1)
+
+    @cached_property
+    def matmul_by_type(self) -> dict[str, sp.Expr]:
+        """FLOP run in matrix products, by the name of the type they multiply."""
+        return flop_by_type(self, self.derivation.schedule.kernels, self._pad)
+
+    @cached_property
+    def matmul_seconds(self) -> sp.Expr | None:
+        """Their time at the machine's rates, each type at its own; ``None`` without a machine."""
+        return matmul_seconds(self, self.matmul_by_type)
 
     @cached_property
     def useful(self) -> dict[Pipe, sp.Expr]:
@@ -113,7 +129,8 @@ class Account:
         """The same in one kernel."""
         if not self.narrow:
             return sp.Integer(0)
-        return converted(self.derivation.schedule, kernel, dtype(self.operand).width, self.values).amount
+        chosen = type_of(self)
+        return converted(self.derivation.schedule, kernel, lambda e: dtype(chosen(e)).width, self.values).amount
 
     # --- bytes --------------------------------------------------------------------------------------------------------
 
@@ -261,7 +278,9 @@ class Account:
         exact = {level: self.number(amount) for level, amount in amounts.items() if level != "convert" or amount != 0}
         work = Work(**{level: None if n is None else sp.Rational(n) for level, n in exact.items()})
         narrow = dtype(self.narrow).multiplies_as if self.narrow else ""
-        found = roofline(work, self.machine, dtype(self.operand).multiplies_as, narrow).times
+        found = dict(roofline(work, self.machine, dtype(self.operand).multiplies_as, narrow).times)
+        if len(self.matmul_by_type) > 1 or self.operand not in self.matmul_by_type:
+            found["mma"] = None if self.matmul_seconds is None else self.number(self.matmul_seconds)
         return {level: None if (t := found[level]) is None else float(t) for level in PIPES}
 
     @property

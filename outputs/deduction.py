@@ -94,7 +94,8 @@ def unfitted(request: Request, schedule: str, machine: Machine | None, options: 
     values = {**numbers, **_tiles(chosen, numbers)}
     _check_divisors(chosen, values)
     narrow = request.converted.name if request.converted else ""
-    made = Account(derivation, values, options.convention, machine, request.multiplied.name, narrow)
+    types = {name: t.name for name, t in request.operands.items()}
+    made = Account(derivation, values, options.convention, machine, request.multiplied.name, narrow, types)
     return _with_splits(made) if n_s in {s for s, _ in chosen.divides} and n_s.name not in values else made
 
 
@@ -197,12 +198,15 @@ def _way_out(made: Account, tiles: Mapping[str, Number], room: int) -> str:
         largest = _largest(made, {**made.values, **others}, name, room) or 1
         return f"with 16 rows of the other tile, the largest that fits is {name}={largest}"
     held = set() if made.footprint is None else {s.name for s in made.footprint.free_symbols}
-    name = next((name for name in ("N_k", "C_k") if name in held), "d")
+    sizes = {n: made.values[n] for n in held & set(made.values) - set(tiles) if n in MEANINGS and MEANINGS[n].key}
+    greatest = max(sizes, key=lambda n: (sizes[n], n), default="d")
+    name = next((name for name in ("N_k", "C_k", "d") if name in held), greatest)
     most = last_that_holds(lambda n: _fits(made, {**smallest, name: n}, room), 0, int(made.values[name]))
     other = "; flash2 has no such limit" if name == "N_k" else ""
     if name == "C_k" and most:
         return f"the largest {MEANINGS[name].key} that fits is {most}: give a divisor of N up to it"
-    return f"even tiles of one row do not fit: the largest {name} that does is {most}{other}"
+    key = name if name == "N_k" else MEANINGS[name].key
+    return f"even tiles of one row do not fit: the largest {key} that does is {most}{other}"
 
 
 def _fits(made: Account, values: Mapping[str, Number], room: int) -> bool:

@@ -36,6 +36,7 @@ def einsum_latex(einsum: Einsum) -> str:
         Map.GATHER: r"\operatorname{{gather}}({0}, {1})",
         Map.POSITION: "{index}",
         Map.KEEP: r"\operatorname{{keep}}_{{{0}}}",
+        Map.INVERSE: r"\left(I + \operatorname{{tril}}({0}, -1)\right)^{{-1}}",
         Map.SOFTMAX: r"\operatorname{{softmax}} {0}",
         Map.SOFTMAX_GRADIENT: r"{1} \, \partial\operatorname{{softmax}}({0})",
     }

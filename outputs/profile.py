@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from outputs.confront.replays import LONG_ENOUGH
 from outputs.layout import Section
 from outputs.quantities import grouped, seconds, significant, size
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 _SECTOR = 32
 """Bytes of an L2 sector, the unit of the profiler's counters (NVIDIA Nsight Compute documentation)."""
-_SHORTEST = 20e-6
-"""Seconds below which a kernel's counters, gathered in several replays, do not agree with each other."""
 
 
 def profile(answer: Explanation) -> Section | None:
@@ -42,9 +41,9 @@ def _expected(account: Account) -> list[str]:
         f" lts__t_sectors_op_read.sum about {grouped(sectors)},"
         f" lts__t_sector_hit_rate.pct about {significant((account.hit_rate or 0) * 100)}"
     ]
-    if account.seconds is not None and account.seconds < _SHORTEST:
+    if account.seconds is not None and account.seconds < LONG_ENOUGH:
         lines.append(
-            f"  {account.name} may run under {seconds(_SHORTEST)}: then trust DRAM bytes, not hit rates, whose counters"
+            f"  {account.name} may run under {seconds(LONG_ENOUGH)}: then trust DRAM bytes, not hit rates, whose counters"
             " come from different replays"
         )
     return lines

@@ -81,6 +81,7 @@ def until_when(answer: Explanation) -> Section | None:
         if limit.number is not None:
             line += f" = {grouped(limit.number)}"
         lines.append(line + (_effective(answer, account) if limit.number is not None else ""))
+        lines += _in_each_partition(answer, account) if limit.number is not None else []
     return Section("until when", lines) if lines else None
 
 
@@ -99,6 +100,22 @@ def _effective(answer: Explanation, account: Account) -> str:
         f" at the nominal {size(account.values['C_L2'])}; at the effective {size(effective.value)}"
         f" ({effective.kind}) {grouped(limit)}"
     )
+
+
+def _in_each_partition(answer: Explanation, account: Account) -> list[str]:
+    """Up to which length every partition of the L2 can hold a copy of what all SMs read, where the machine is known for it."""
+    room = answer.machine.get("l2_partition_capacity") if answer.machine is not None else None
+    if room is None or account.sharing is None:
+        return []
+    limit = longest(account, {**account.values, "C_L2": int(room.value)}, tied=answer.tied)
+    if limit is None:
+        return []
+    names = " and ".join(t.name for t in account.sharing[1].tensors)
+    return [
+        f"{account.name}: each L2 partition of {size(room.value)} holds a copy of {names} while"
+        f" {'N' if answer.tied else 'N_k'} <= {grouped(limit)}; beyond, part of the reads cross to the other partition: slower,"
+        " and not modelled (cited: RRZE-HPC/gpu-benches)"
+    ]
 
 
 def after_the_threshold(answer: Explanation) -> Section | None:

@@ -46,6 +46,8 @@ _GROUPS = {
     "partials": ("b_part",),
 }
 """Which widths a type name sets; later ones override earlier ones."""
+_OWN = ("b", "b_kv", "b_i")
+"""Widths of operands, which a product multiplies as they are."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
 COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache", "n_page": "derive cache"}
 """Symbols that only one command takes."""
@@ -109,9 +111,18 @@ class Request:
     @property
     def converted(self) -> DType | None:
         """The narrowest type of an operand, where it is narrower than what products run in."""
-        groups = [self.types[g] for g in ("dtype", "kv", "probs") if g in self.types]
+        groups = [self.types[g] for g in ("dtype", "kv", "probs", "indexer") if g in self.types]
         least = min(groups, key=lambda t: t.width)
         return least if least.width < self.multiplied.width else None
+
+    @property
+    def operands(self) -> dict[str, DType]:
+        """The type in which a matrix product takes an operand, by the symbol of its width.
+
+        What is stored wider than the operands are, such as scores or a state, is narrowed to their type for the product.
+        """
+        found = {name: self.types[g] for g, names in _GROUPS.items() if g in self.types for name in names}
+        return {n: t if n in _OWN else min(t, self.multiplied, key=lambda x: x.width) for n, t in found.items()}
 
 
 def read_request(variant: Variant, words: Iterable[str], also: Collection[str] = ()) -> Request:

@@ -13,12 +13,14 @@ from derive.graph import Graph
 from derive.mask import Mask
 from derive.passes import passes
 from hardware.roofline import PIPES
+from outputs.alignment import other_alignment
 from outputs.best_sizes import best_sizes
 from outputs.closed_form import case_note, form, where
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
 from outputs.notation import text
 from outputs.parts import Parts
+from outputs.products import matmul_rate
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
@@ -106,7 +108,7 @@ def _question(answer: Explanation) -> Section:
     ]
     if numbers or rest:
         lines.append("  ".join(filter(None, (numbers, *rest))))
-    lines += sparse_at(answer.accounts)
+    lines += [*sparse_at(answer.accounts), *other_alignment(answer)]
     if answer.machine is not None:
         lines.append(f"on {answer.machine.id}: {answer.machine.name}")
     return Section("", lines)
@@ -211,7 +213,9 @@ def _roofline(answer: Explanation) -> Section:
     pipes: tuple[Level, ...] = ("mma", "exp", "vector", "convert")
     first = answer.accounts[0]
     for pipe in pipes:
-        if (rate := first.rate(pipe)) is not None:
+        if pipe == "mma" and (by_type := _by_type(answer)):
+            notes += by_type
+        elif (rate := first.rate(pipe)) is not None and (pipe != "convert" or converts):
             unit = "FLOP/s" if pipe == "mma" else "op/s"
             notes.append(f"{_PIPES[pipe]} at {decimal(rate.value, unit)}: {rate.how}")
     if converts:
@@ -223,6 +227,26 @@ def _roofline(answer: Explanation) -> Section:
                 f"{answer.machine.id} states no rate of converting {first.narrow}: its time is unknown and left out"
             )
     return Section("time: each pipe and level alone at its peak; the slowest binds", table, notes)
+
+
+def _by_type(answer: Explanation) -> list[str]:
+    """Where products multiply several types: FLOP, rate and time of each, which add up; nothing where all are of one."""
+    lines = []
+    for a in answer.accounts:
+        if set(a.matmul_by_type) == {a.operand}:
+            continue
+        for name, amount in a.matmul_by_type.items():
+            flop, rate = a.number(amount), matmul_rate(a, name)
+            if flop and rate is not None:
+                lines.append(
+                    f"{a.name}: {name} products {decimal(flop, 'FLOP')} at {decimal(rate.value, 'FLOP/s')}, {rate.how}:"
+                    f" {seconds(Fraction(flop) / rate.value)}"
+                )
+    if lines:
+        lines.append(
+            "matmul: products run one after another, each at the rate of its own operands' type, so their times add"
+        )
+    return lines
 
 
 def _why_legal(answer: Explanation) -> Section:
@@ -303,6 +327,10 @@ def _readings(answer: Explanation) -> Section:
         )
     if any(e.map is Map.TOP for e in selections):
         lines.append("a top counts one comparison an element it looks through; how it keeps the largest is left open")
+    if any(e.map is Map.INVERSE for e in answer.accounts[0].derivation.start.einsums):
+        lines.append(
+            "an inverse counts its substitution, on the vector pipe; merging small blocks would use the matrix pipe"
+        )
     if any(a.operand for a in answer.accounts) and answer.machine is not None:
         lines.append(
             "times are lower bounds at peak rates from data sheets; `derive machines` says where each comes from"

@@ -19,6 +19,7 @@ from derive.residency import kernel_dram
 from derive.symbols import C
 from derive.traffic import kernel_traffic
 from hardware.roofline import PIPES
+from outputs.products import flop_by_type, matmul_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,20 +34,27 @@ class Waves:
 
     def __init__(self, account: Account) -> None:
         self._rates = {level: account.rate(level) for level in PIPES}
-        self._kernels = [(kernel.ctas, _work(account, kernel)) for kernel in account.derivation.schedule.kernels]
+        kernels = account.derivation.schedule.kernels
+        self._kernels = [(kernel.ctas, _work(account, kernel)) for kernel in kernels]
+        self._products = [matmul_seconds(account, flop_by_type(account, (kernel,))) for kernel in kernels]
 
     def seconds(self, values: Mapping[str, Number]) -> Number:
         """The modelled time at *values*, exact."""
-        times = [self._slowest(work, values) / efficiency(ctas, values) for ctas, work in self._kernels]
+        times = [
+            self._slowest(work, products, values) / efficiency(ctas, values)
+            for (ctas, work), products in zip(self._kernels, self._products, strict=True)
+        ]
         return sum(times, start=Fraction(0))
 
-    def _slowest(self, work: Mapping[Level, sp.Expr], values: Mapping[str, Number]) -> Fraction:
-        times = (
+    def _slowest(
+        self, work: Mapping[Level, sp.Expr], products: sp.Expr | None, values: Mapping[str, Number]
+    ) -> Fraction:
+        times = [
             Fraction(value(amount, values)) / rate.value
             for level, amount in work.items()
             if (rate := self._rates[level]) is not None
-        )
-        return max(times)
+        ]
+        return max(times if products is None else (*times, Fraction(value(products, values))))
 
 
 def efficiency(ctas: sp.Expr, values: Mapping[str, Number]) -> Fraction:
@@ -59,7 +67,6 @@ def _work(account: Account, kernel: Kernel) -> dict[Level, sp.Expr]:
     schedule = account.derivation.schedule
     run = kernel_executed(schedule, kernel)
     return {
-        "mma": run[Pipe.MMA].amount,
         "exp": run[Pipe.SFU].amount,
         "vector": run[Pipe.VECTOR].amount,
         "convert": account.kernel_converted(kernel),

@@ -68,11 +68,13 @@ class Profile:
         names: the kernels.
         launches: launches that were averaged, kernel by kernel.
         counters: bytes, seconds and shares by counter.
+        shortest: seconds of the shortest kernel; ``None`` where no time was measured.
     """
 
     names: tuple[str, ...]
     launches: int
     counters: Mapping[str, Fraction]
+    shortest: Fraction | None = None
 
 
 def read_profile(path: Path, kernel: str = "") -> Profile:
@@ -124,7 +126,8 @@ def _together(found: Iterable[tuple[str, str, Fraction]]) -> Profile:
         total.setdefault("hit rate", 1 - misses / requests)
     launches = max(len(seen) for counters in by_kernel.values() for seen in counters.values())
     order = list(dict.fromkeys(counter for counter, *_ in COLUMNS.values()))
-    return Profile(tuple(by_kernel), launches, {c: total[c] for c in order if c in total})
+    times = [sum(c["seconds"], Fraction(0)) / len(c["seconds"]) for c in by_kernel.values() if "seconds" in c]
+    return Profile(tuple(by_kernel), launches, {c: total[c] for c in order if c in total}, min(times, default=None))
 
 
 def _wide(path: Path, heads: list[str], rows: list[list[str]]) -> Iterable[tuple[str, str, Fraction]]:
@@ -170,6 +173,11 @@ def _counter(column: str, unit: str, cell: str, where: str) -> tuple[str, Fracti
             f"{where}, {column}: the unit {repeated(unit)} is not known; export with bytes, Mbyte, ns or us"
         )
     value = Fraction(number(cell, f"{where}, {column}")) * scale * worth
-    if value < 0 or (counter == "hit rate" and value > 1):
+    if counter == "hit rate" and value > 1:
+        raise BadValueError(
+            f"{where}, {column} is {repeated(cell)}, which no counter can be: hits and requests were counted in different "
+            "replays of the kernel; leave that column out, and compare DRAM bytes"
+        )
+    if value < 0:
         raise BadValueError(f"{where}, {column} is {repeated(cell)}, which no counter can be; measure that row again")
     return counter, value

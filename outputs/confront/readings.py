@@ -1,7 +1,10 @@
 """What the engine expects of each counter, under each reading of the cache, and what explains the gap to a measurement.
 
 Readings are the one formula of HBM bytes at three sizes of the L2: so large that everything live stays (resident), just so
-large that CTAs in step share the tiles they stream (waves), and none (no reuse).
+large that CTAs in step share the tiles they stream (waves), and none (no reuse). Two more are of lines: DRAM bytes are lines
+touched times the size of a line (https://github.com/ROCm/hip-ep/pull/675), so that rows shorter than a line, apart from each
+other, count as whole ones (whole lines), and loads of half a line, whose other half is gone before it is asked for, count
+twice (half lines).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from outputs.account import Account
 
 RESIDENT, WAVES, NO_REUSE, MODELLED = "resident", "waves", "no reuse", "at this L2"
+WHOLE_LINES, HALF_LINES = "whole lines", "half lines"
 _EVERYTHING = 10**30
 CLOSE = Fraction(1, 10)
 """Relative gap up to which a reading is said to fit."""
@@ -76,7 +80,19 @@ class Confrontation:
                 found[name] = _both(self.account.dram, at)
             except UnboundError:
                 continue
+        if (line := self._line) is not None and RESIDENT in found:
+            read, written = found[RESIDENT]
+            apart = read_in_lines(self.account, line)
+            if apart >= read * (1 + CLOSE):
+                found[WHOLE_LINES] = apart, written
+            found[HALF_LINES] = 2 * read, written
         return found
+
+    @property
+    def _line(self) -> int | None:
+        """Bytes of the machine's cache line, where it states one."""
+        stated = self.account.machine.get("cache_line") if self.account.machine is not None else None
+        return None if stated is None else int(stated.value)
 
     def _rooms(self) -> Iterator[tuple[str, Number | None]]:
         """The size of the L2 in each reading; ``None`` is the machine's own."""
@@ -151,8 +167,10 @@ class Confrontation:
         least = self._dram(RESIDENT, counter)
         if measured < least * (1 - CLOSE):
             return "less than must be touched once: the cache was warm (flush it between runs), or other sizes were measured"
-        if measured > self._dram(NO_REUSE, counter) * (1 + CLOSE):
+        if measured > self._dram(NO_REUSE, counter) * (1 + CLOSE) and self.fits is None:
             return "more than every SM-side read: another kernel is counted, tensors are wider, or tiles smaller than given"
+        if self.fits in (WHOLE_LINES, HALF_LINES):
+            return _LINES[self.fits].format(line=self._line)
         if self.fits is not None:
             return f"the model assumes CTAs in step and an LRU cache; the reading that fits is: {self.fits}"
         drift = (
@@ -161,6 +179,30 @@ class Confrontation:
             else "part of what does not fit stays: the cache is no LRU"
         )
         return f"between two readings: {drift}"
+
+
+def read_in_lines(account: Account, line: int) -> Number:
+    """Bytes read from HBM once each where every row of a tensor starts a line of *line* bytes: lines touched x line.
+
+    A row is what differs in the last index alone. Where heads lie between rows, the rest of its last line is no other row's.
+
+    Raises:
+        UnboundError: a size has no value.
+    """
+    total: Number = 0
+    at = {**account.values, "C_L2": _EVERYTHING}
+    tensors = account.derivation.schedule.graph.tensors
+    for name, move in account.dram.by_tensor.items():
+        tensor = tensors[name]
+        row = Fraction(value(tensor.indices[-1].extent * tensor.width, at)) if tensor.indices else Fraction(line)
+        total += value(move.read, at) * Fraction(-(-row // line) * line) / row
+    return total
+
+
+_LINES: Mapping[str, str] = {
+    WHOLE_LINES: "rows are shorter than a line of {line} B and lie apart: lines touched x {line} B were read, not elements",
+    HALF_LINES: "twice what is needed, as where a load uses half of a line of {line} B and the rest is evicted before its use",
+}
 
 
 _ASSUMPTIONS: Mapping[tuple[str, bool], str] = {

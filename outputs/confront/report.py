@@ -6,9 +6,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import repeated
+from outputs.confront.bandwidth import bandwidths, peak
 from outputs.confront.readings import CLOSE
+from outputs.confront.replays import mixed_replays
 from outputs.layout import Section, Table
-from outputs.quantities import seconds, significant, size
+from outputs.quantities import decimal, seconds, significant, size
 
 if TYPE_CHECKING:
     from outputs.confront.readings import Confrontation
@@ -34,7 +36,8 @@ def report(found: tuple[Confrontation, ...]) -> list[Section]:
                 residual,
                 line.assumption,
             )
-        sections.append(Section(f"{one.account.name}", table))
+        warning = mixed_replays(one)
+        sections.append(Section(f"{one.account.name}", table, [warning] if warning else []))
         readings = Table(("reading", "DRAM read", "DRAM written"))
         for name, (read, written) in one.readings.items():
             readings.add(name, size(read), size(written))
@@ -42,7 +45,19 @@ def report(found: tuple[Confrontation, ...]) -> list[Section]:
             f"fits: {one.fits}" if one.fits else f"no reading lies within {significant(100 * CLOSE)} % of what was read"
         )
         sections.append(Section(f"{one.account.name}: readings of the cache", readings, [says]))
+        sections += _rates(one)
     return sections
+
+
+def _rates(one: Confrontation) -> list[Section]:
+    """GB/s as a benchmark, the counters and the model would state them."""
+    limit = peak(one.account)
+    found = bandwidths(one.account, one.profile)
+    table = Table(("", "bytes", "time", "rate", "of the DRAM peak", "how to read it"))
+    for b in found:
+        share = "" if limit is None else f"{significant(100 * b.rate / limit)} %"
+        table.add(b.what, size(b.bytes), seconds(b.seconds), decimal(b.rate, "B/s"), share, b.says)
+    return [Section(f"{one.account.name}: bandwidth", table)] if found else []
 
 
 def _shown(counter: str, amount: Fraction) -> str:
@@ -72,6 +87,11 @@ def as_json(found: tuple[Confrontation, ...], variant: str) -> dict[str, Any]:
                 },
                 "readings": {n: {"read": float(r), "write": float(w)} for n, (r, w) in one.readings.items()},
                 "fits": one.fits,
+                "bandwidth": {
+                    b.what.partition(":")[0]: {"bytes": float(b.bytes), "rate": float(b.rate), "explanation": b.says}
+                    for b in bandwidths(one.account, one.profile)
+                },
+                "warning": mixed_replays(one),
             }
             for one in found
         },

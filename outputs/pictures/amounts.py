@@ -66,6 +66,8 @@ def _times(account: Account, found: Mapping[str, sp.Expr]) -> dict[str, sp.Expr]
         for level, r in rates.items()
         if r is not None
     }
+    if account.matmul_seconds is not None:
+        times["time.mma"] = account.matmul_seconds
     if not times:
         return {}
     seconds = sp.Max(*times.values(), evaluate=False)

@@ -15,6 +15,7 @@ from derive.flops import Pipe
 from derive.mask import causal
 from derive.symbols import N_k, N_q
 from hardware.roofline import ridge
+from outputs.reasons import until_when
 from tests.published.questions import KiB, MiB, ask, explain, matmul_flop, moved, total
 
 
@@ -236,6 +237,24 @@ def test_case_60_the_effective_capacity_is_below_the_nominal() -> None:
     assert nominal is not None
     assert effective is not None
     assert (nominal.number, effective.number) == (102_400, 73_728)
+
+
+@pytest.mark.parametrize(
+    ("on", "words", "says"),
+    [
+        ("h100-sxm", "d=128", "25 MiB holds a copy of K and V while N <= 51,200"),
+        ("a100-sxm-80gb", "d=128", "20 MiB holds a copy of K and V while N <= 40,960"),
+        ("h100-sxm", "d=64", "25 MiB holds a copy of K and V while N <= 102,400"),
+        ("l4", "d=128", ""),
+    ],
+)
+def test_case_61_each_half_of_the_l2_holds_what_all_sms_read(on: str, words: str, says: str) -> None:
+    """https://github.com/RRZE-HPC/gpu-benches, README: 25 MiB / (2 x 128 x 2 B) = 51,200 keys; cited, not modelled."""
+    found = until_when(explain(f"mha N=8192 {words}", "naive", "flash2", on=on))
+    assert found is not None
+    lines = [line for line in found.body if "partition" in str(line)]
+    assert len(lines) == bool(says)
+    assert all(line.startswith("flash2: ") and says in line and "cited: RRZE-HPC/gpu-benches" in line for line in lines)
 
 
 # --- F, G and H, as far as these variants go --------------------------------------------------------------------------

@@ -36,6 +36,31 @@ def test_case_10_a_two_sided_window_is_never_negative(n: int, left: int, right: 
     assert matmul_flop(f"mha N={n} d=64 mask=window left={left} right={right}") == 4 * 64 * kept
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(2, 5), (5, 2), (1, 8192), (8192, 1), (7, 7), (33, 20)])
+def test_case_9_an_alignment_does_not_flip_with_the_longer_side(rows: int, columns: int) -> None:
+    """https://github.com/ml-explore/mlx/issues/2835: one rule an expression, bottom-right of (a, b) is top-left of (b, a)."""
+    bottom, top = pairs("causal", rows, columns), pairs("causal-tl", rows, columns)
+    assert bottom == pairs("causal-tl", columns, rows)
+    assert (bottom == top) == (rows == columns)
+    kept = sum(k <= q + columns - rows for q in range(rows) for k in range(columns))
+    assert bottom == kept
+
+
+@pytest.mark.parametrize(("mask", "sizes", "says"), [
+    ("causal", "Nq=5 Nk=2", "mask=causal-tl is top-left and would keep 9 pairs, not 3"),
+    ("causal-tl", "Nq=5 Nk=2", "mask=causal is bottom-right and would keep 3 pairs, not 9"),
+    ("causal", "Nq=2 Nk=5", "mask=causal-tl is top-left and would keep 3 pairs, not 9"),
+    ("causal", "N=5", ""),
+])  # fmt: skip
+def test_case_9_both_alignments_are_said_where_they_differ(mask: str, sizes: str, says: str) -> None:
+    """The reader of 9 pairs sees at once which rule gave them; of a square there is nothing to say."""
+    shown = " ".join(derive("explain", "mha", *sizes.split(), "d=4", f"mask={mask}", "--schedule", "naive").out.split())
+    assert (
+        f"aligned {'top-left' if mask.endswith('-tl') else 'bottom-right'}, whichever side is longer" in shown
+    ) == bool(says)
+    assert says in shown
+
+
 def test_case_11_rows_that_see_nothing_count_nothing() -> None:
     """The benchmark's own formula leaves rows of a window below zero: (8, 4) with (1, 1) keeps 11 pairs, not 8."""
     assert pairs("window", 8, 4, W_l=1, W_r=1) == 11
