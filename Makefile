@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER VIRTUAL_ENV
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench soak nightly clean
+.PHONY: help demo test lint docs bench soak nightly fuzz mutate clean
 
 SEED ?= 0
 SOAK_SECONDS ?= 3600
@@ -41,6 +41,14 @@ bench: $(VENV)/installed-dev  ## start-up, walker, check, growth, the whole cata
 	$(PY) benchmarks/growth.py
 	$(PY) benchmarks/catalogue.py
 	$(PY) benchmarks/documents.py
+
+fuzz: $(VENV)/installed-dev  ## hostile input, each property with 50 times the examples and another seed each time: some minutes
+	FUZZ=50 $(PY) -m pytest tests/hostile -p no:cacheprovider
+
+mutate: $(VENV)/installed-dev  ## mutants of derive/ and rules/, all 8,200 of them: many hours, and it takes up where it stopped
+	$(PY) -m pip install --quiet --editable '.[mutate]'
+	test -e .mutations/times.json || $(PY) tests/mutations/sample.py --reach
+	nice -n 19 $(PY) tests/mutations/sample.py
 
 soak: $(VENV)/installed-dev  ## an hour of random configurations against the witnesses; SOAK_SECONDS=600 SEED=7 set length and seed
 	$(PY) -m tests.soak --seed $(SEED) --seconds $(SOAK_SECONDS)

@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 import sympy as sp
 
+from derive.denote_inverse import inverse_closed, inverse_written_out
 from derive.denote_selection import selection_closed, selection_written_out
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import UnboundError
@@ -52,12 +53,9 @@ MAPS: dict[Map, Callable[..., sp.Expr]] = {
     Map.SIGMOID: lambda a: 1 / (1 + sp.exp(-a)),
     Map.RELU: lambda a: sp.Max(a, 0),
     Map.MAXIMUM: lambda a, b: sp.Max(a, b),
-    Map.TOP: lambda made: made,
-    Map.GATHER: lambda made: made,
-    Map.POSITION: lambda made: made,
-    Map.KEEP: lambda made: made,
     Map.SOFTMAX: lambda a, total: sp.exp(a) / total,
     Map.SOFTMAX_GRADIENT: lambda _p, _dp, pulled: pulled,
+    **dict.fromkeys((Map.TOP, Map.GATHER, Map.POSITION, Map.KEEP, Map.INVERSE), lambda made: made),
 }
 """What each operator makes of its operands; softmax takes the sum of its row's exponentials as a second one, its gradient the
 row of dP times a column of the Jacobian as a third one; the operand of one that generates is what it makes."""
@@ -147,13 +145,16 @@ def _written_out(
         return entry(tensor, {name: sp.Integer(n) for name, n in at.items()}, extents)
 
     def kept(at: Mapping[str, int]) -> bool:
-        return einsum.domain is None or _sees(einsum.domain, at, numbers)
+        mask = einsum.domain  # of a top it is over what is looked through, which its result has no place in
+        return mask is None or mask.column not in at or _sees(mask, at, numbers)
 
     def point(at: Mapping[str, int]) -> sp.Expr:
         if einsum.map.is_generated:
             return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}))
         if einsum.map.is_selection:
-            return MAPS[einsum.map](selection_written_out(einsum, at, read, extents))
+            return MAPS[einsum.map](selection_written_out(einsum, at, read, extents, kept))
+        if einsum.map is Map.INVERSE:
+            return MAPS[einsum.map](inverse_written_out(einsum, at, read))
         operands = [read(t, at) for t in einsum.inputs]
         if einsum.map is Map.SOFTMAX:
             last = einsum.output.indices[-1].name
@@ -249,7 +250,7 @@ def equation(graph: Graph, name: str, *, keep: Collection[str] = ()) -> sp.Eq:
     places = {i.name: _fresh(i, taken) for i in einsum.output.indices}
     right = _closed(graph, einsum, places, frozenset(keep), taken)
     mask = einsum.domain
-    if mask is not None and einsum.reduce is None:
+    if mask is not None and einsum.reduce is None and mask.column in places:
         column = places[mask.column]
         seen = (_ends(mask, interval, places) for interval in mask.intervals)
         right = sp.Piecewise(
@@ -266,7 +267,8 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     def read(tensor: Tensor, at: Places) -> sp.Expr:
         at = {**at, **{old: at[new] for old, new in einsum.renamed.items()}}
         if einsum.previous is not None:  # a recurrence is written as one: what it was a step before
-            return sp.Piecewise((entry(tensor, _one_behind(at, einsum.previous)), at[einsum.previous] > 0), (0, True))
+            behind = {**at, einsum.previous: at[einsum.previous] - 1}
+            return sp.Piecewise((entry(tensor, behind), at[einsum.previous] > 0), (0, True))
         if tensor.name not in graph.producers or tensor.name in keep:
             return entry(tensor, at)
         return _closed(graph, graph.producers[tensor.name], at, keep, taken)
@@ -274,7 +276,12 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
     if einsum.map.is_generated:
         return MAPS[einsum.map](_generated(einsum, here))
     if einsum.map.is_selection:
-        return MAPS[einsum.map](selection_closed(einsum, here, read))
+        mask = einsum.domain if einsum.map is Map.TOP else None
+        seen = [] if mask is None else [_ends(mask, interval, here) for interval in mask.intervals]
+        return MAPS[einsum.map](selection_closed(einsum, here, read, seen))
+    if einsum.map is Map.INVERSE:
+        other = {**here, **{i.name: _fresh(i, taken) for i in einsum.inverted}}
+        return MAPS[einsum.map](inverse_closed(einsum, here, other, read))
     operands = [read(t, here) for t in einsum.inputs]
     if einsum.map is Map.SOFTMAX:
         last = einsum.output.indices[-1]
@@ -288,13 +295,7 @@ def _closed(graph: Graph, einsum: Einsum, places: Places, keep: frozenset[str], 
         term = read(dp, other) * read(p, other) * (same - operands[0])
         operands.append(_over(Reduce.SUM, term, einsum, (last,), other))
     point = MAPS[einsum.map](*operands)
-    if einsum.reduce is None:
-        return point
-    return _over(einsum.reduce, point, einsum, einsum.reduced, here)
-
-
-def _one_behind(places: Places, index: str) -> Places:
-    return {**places, index: places[index] - 1}
+    return point if einsum.reduce is None else _over(einsum.reduce, point, einsum, einsum.reduced, here)
 
 
 def _fresh(index: Index, taken: set[str]) -> sp.Symbol:

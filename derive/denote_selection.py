@@ -5,7 +5,7 @@ No arithmetic says which of several real numbers is the largest: ``top`` stands 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import sympy as sp
 
@@ -20,6 +20,7 @@ def selection_written_out(
     at: Mapping[str, int],
     read: Callable[[Tensor, Mapping[str, int]], sp.Expr],
     extents: Mapping[str, int],
+    kept: Callable[[Mapping[str, int]], bool],
 ) -> sp.Expr:
     """One element of a selection: a position by name, or ``sum_j [T = j] C[j]``.
 
@@ -28,9 +29,11 @@ def selection_written_out(
         at: where its indices stand.
         read: an operand's element at a place.
         extents: the extent of each index by name.
+        kept: whether a mask keeps what a top looks at there; below all else is what it does not.
     """
     along, rank = _along(einsum)
-    row = [read(einsum.inputs[0], {**at, along.name: n}) for n in range(extents[along.name])]
+    places = [{**at, along.name: n} for n in range(extents[along.name])]
+    row = [read(einsum.inputs[0], there) if rank is None or kept(there) else -sp.oo for there in places]
     if rank is not None:
         return Top(sp.Integer(at[rank.name]), *row)
     place = read(einsum.inputs[1], at)
@@ -41,6 +44,7 @@ def selection_closed(
     einsum: Einsum,
     places: Mapping[str, sp.Expr],
     read: Callable[[Tensor, Mapping[str, sp.Expr]], sp.Expr],
+    seen: Sequence[tuple[sp.Expr, sp.Expr]] = (),
 ) -> sp.Expr:
     """The same in closed form: ``C[T]``, an index that is an element.
 
@@ -48,13 +52,13 @@ def selection_closed(
         einsum: a top or a gather.
         places: where its indices stand, the one that it looks along included.
         read: an operand's element at a place.
+        seen: of a top under a mask, the first and the last that it looks at, for each interval.
     """
     along, rank = _along(einsum)
     if rank is None:
         return read(einsum.inputs[0], {**places, along.name: read(einsum.inputs[1], places)})
-    return Top(
-        places[rank.name], read(einsum.inputs[0], places), sp.Tuple(places[along.name], sp.Integer(0), along.extent - 1)
-    )
+    ranges = (sp.Tuple(places[along.name], first, last) for first, last in seen or [(sp.Integer(0), along.extent - 1)])
+    return Top(places[rank.name], read(einsum.inputs[0], places), *ranges)
 
 
 def _along(einsum: Einsum) -> tuple[Index, Index | None]:

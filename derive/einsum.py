@@ -41,9 +41,13 @@ class Map(Enum):
     coordinates alone, so it can be made again anywhere."""
     TOP = "top"
     """The positions of the largest along the one index that the result lacks, the largest first, equal ones in order:
-    ``T[q,k] = top(X[q,j])`` keeps as many as k says. Every element is compared once; how they are kept in order is opaque."""
+    ``T[q,k] = top(X[q,j])`` keeps as many as k says. Every element is compared once; how they are kept in order is opaque.
+    Under a mask what a row does not see comes last, in any order: what reads such a position sees it no more."""
     GATHER = "gather"
     """The rows of its first operand that stand at the positions in its second: ``G[q,k,c] = gather(C[j,c], T[q,k])``."""
+    INVERSE = "inverse"
+    """The inverse of I + L along the last two indices, where L is what stands strictly below the diagonal of its input: nothing
+    else of it is read. ``T[q,k] = inverse(A[q,k])`` is lower triangular with ones on its diagonal, made by substitution."""
     SOFTMAX = "softmax"
     """The whole softmax along the last index: opaque to every count until ``split-softmax`` opens it."""
     SOFTMAX_GRADIENT = "softmax_gradient"
@@ -56,7 +60,7 @@ class Map(Enum):
         if self is Map.POSITION:
             return 0
         unary = (Map.COPY, Map.VIEW, Map.NEG, Map.EXP, Map.LOG, Map.TANH, Map.SIGMOID, Map.KEEP, Map.SOFTMAX)
-        return 1 if self in (*unary, Map.RELU, Map.TOP) else 2
+        return 1 if self in (*unary, Map.RELU, Map.TOP, Map.INVERSE) else 2
 
     @property
     def is_generated(self) -> bool:
@@ -149,8 +153,8 @@ class Einsum:
     Raises:
         IllFormedError: an output index is bound neither by an input nor by the domain, the arity is wrong, an index is
             reduced with no operator, only a sum could be rescaled, the mask speaks of an index that it does not run over, a
-            view changes extents, what stands one step behind is no copy along an index of its own, or a selection does not
-            put one index in the place of one.
+            view changes extents, what stands one step behind is no copy along an index of its own, a selection does not
+            put one index in the place of one, or what is inverted is no square.
     """
 
     output: Tensor
@@ -170,6 +174,8 @@ class Einsum:
             self._check_previous()
         if self.map.is_selection:
             self._check_selection()
+        if self.map is Map.INVERSE:
+            self._check_inverse()
         if self.map is Map.TOP:
             return
         bound = {i for t in self.inputs for i in t.indices}
@@ -215,15 +221,28 @@ class Einsum:
         if self.previous not in {i.name for i in read.indices}:
             raise IllFormedError(f"{self}: {read} has no index {self.previous} to stand one step behind along")
 
+    def _check_inverse(self) -> None:
+        (read,) = self.inputs
+        plain = self.reduce is None and self.domain is None and read.indices == self.output.indices
+        if not plain or len(read.indices) < 2 or len({i.extent for i in read.indices[-2:]}) != 1:
+            raise IllFormedError(
+                f"{self}: a square is inverted along its last two indices, index for index and without a mask, as in "
+                "T[q,k] = inverse(A[q,k])"
+            )
+
     def _check_selection(self) -> None:
         kept = set(self.output.indices)
         plain = self.reduce is None and self.previous is None and self.rescale is None
         if self.map is Map.TOP:
             made = kept - set(self.inputs[0].indices)
-            if not plain or self.domain is not None or len(made) != 1 or len(self.reduced) != 1:
+            if not plain or len(made) != 1 or len(self.reduced) != 1:
                 raise IllFormedError(
-                    f"{self}: the largest along one index are kept under another one, without a mask, as in "
-                    "T[q,k] = top(X[q,j])"
+                    f"{self}: the largest along one index are kept under another one, as in T[q,k] = top(X[q,j])"
+                )
+            if self.domain is not None and not {*self.domain.axes} <= {i.name for i in self.space}:
+                raise IllFormedError(
+                    f"{self}: its mask says which of what it looks through a row sees, so it pairs two of "
+                    f"{', '.join(i.name for i in self.space)}; got {', '.join(self.domain.axes)}"
                 )
             return
         read, positions = (set(t.indices) for t in self.inputs)
@@ -239,6 +258,22 @@ class Einsum:
         if not self.map.is_selection:
             return None
         return next(i for i in self.inputs[0].indices if i not in self.output.indices)
+
+    @property
+    def inverted(self) -> tuple[Index, ...]:
+        """For an inverse, the rows and the columns of the square: no part of them can be had without the whole."""
+        return self.output.indices[-2:] if self.map is Map.INVERSE else ()
+
+    @property
+    def substitutions(self) -> sp.Expr:
+        """For an inverse of size C, its multiply-adds, i - j for the element (i, j) below the diagonal: (C^3 - C)/6; else 1.
+
+        ``T[i,j] = -(A[i,j] T[j,j] + ... + A[i,i-1] T[i-1,j])``, nothing on the diagonal or above it.
+        """
+        if not self.inverted:
+            return sp.Integer(1)
+        size = self.inverted[0].extent
+        return size * (size**2 - 1) / 6
 
     @property
     def renamed(self) -> dict[str, str]:
@@ -263,10 +298,12 @@ class Einsum:
 
     @property
     def points(self) -> sp.Expr:
-        """How many times ``map`` is applied: the size of the iteration space, the mask taken into account."""
-        extents = [i.extent for i in self.space]
+        """How many times ``map`` is applied: the size of the iteration space, the mask taken into account.
+
+        Of an inverse, the multiply-adds of its substitution.
+        """
         if self.domain is None:
-            return sp.Mul(*extents)
+            return self.substitutions * sp.Mul(*(i.extent for i in self.space if i not in self.inverted))
         rest = [i.extent for i in self.space if i.name not in self.domain.axes]
         return sp.Mul(self.domain.pairs, *rest)
 

@@ -68,6 +68,19 @@ def repeated(text: str) -> str:
     return shown if shown.isascii() and shown.isprintable() else ascii(shown)
 
 
+def path_named(path: object) -> str:
+    """A file's *path* as a message names it: its ends where it is very long, on one line, printable."""
+    text = str(path)
+    shown = text if len(text) <= 160 else f"{text[:60]}...{text[-60:]}"
+    return shown if shown.isprintable() else ascii(shown)
+
+
+def one_line(sentence: str, longest: int = 1000) -> str:
+    """*sentence* on one line, printable, its middle left out where it is very long."""
+    shown = sentence if len(sentence) <= longest else f"{sentence[: longest - 200]}...{sentence[-197:]}"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(shown.split()))
+
+
 def nearest(kind: str, name: str, known: Iterable[str], command: str = "") -> UnknownNameError:
     """The error for an unknown *name*, with the nearest known one and the way to list them all."""
     known = tuple(known)

@@ -9,6 +9,7 @@ maximum has the value of the plain sum. A recurrence runs step by step, its stat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, prod
 
@@ -67,8 +68,8 @@ def evaluate(
             if e.map.is_generated:
                 operands = [Block(axes_of(e.output), generated(e, shape(e), known))]
             elif e.map.is_selection:
-                operands = [selected(e, axes_of(e.output), operands, shape(e))]
-            result = compute(e, axes_of(e.output), operands, kept_by(e))
+                operands = [selected(e, axes_of(e.output), operands, shape(e), kept_by(e))]
+            result = compute(e, axes_of(e.output), operands, None if e.map is Map.TOP else kept_by(e))
             known[e.output.name] = np.broadcast_to(result, shape(e)).copy()
     return {e.output.name: known[e.output.name] for e in graph.einsums}
 
@@ -137,16 +138,20 @@ def _in_parts(tensor: Tensor, array: Array, values: Values) -> Array:
 def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:
     """A standard normal array for each tensor that neither the graph nor what ran before it makes.
 
-    Positions are distinct for each query; in a table that no query has its own of, one may stand for several.
+    Positions are distinct for each query, those of keys that it sees first; in a table without queries, one may stand for
+    several.
     """
     extents = sizes(graph, values)
     drawn = {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.sources}
     for e in graph.einsums:
         if e.map is Map.GATHER and (positions := e.inputs[1].name) in drawn and e.selected is not None:
             distinct = "q" in axes_of(e.inputs[1])
-            drawn[positions] = random_positions(
-                extents[e.selected.name], drawn[positions].shape, rng, distinct=distinct
-            )
+            length, seen = extents[e.selected.name], None
+            if e.domain is not None:  # positions of keys that the query sees come first, as a masked top leaves them
+                among = replace(e.domain, columns=e.selected.extent, column=e.selected.name)
+                seen = kept_block(among, values).over([*axes_of(e.inputs[1])[:-1], e.selected.name])
+            shape = drawn[positions].shape
+            drawn[positions] = random_positions(length, shape, rng, distinct=distinct, seen=seen)
     return drawn
 
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derive.einsum import Einsum, Index, Reduce, Tensor
+from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import IllFormedError
 from derive.evaluate import Values, arguments, axes_of, kept_block, sizes, stepped, whole
 from derive.graph import Recurrence
@@ -89,7 +89,7 @@ class _Launch:
             for name, e in self.nodes.items()
             if e.map.is_generated
         }
-        mask = schedule.graph.mask
+        mask = schedule.mask_of(kernel)
         masks = {e.domain for e in self.nodes.values()} | {mask}
         self.kept = {m: self._kept(m) for m in masks if m is not None}
         skips = kernel.skips_masked and mask is not None and {mask.row, mask.column} <= set(self.axis)
@@ -301,12 +301,12 @@ class _Cta:
             operands = [self.launch.tile(self.launch.generated[einsum.output.name], at)]
         else:
             operands = [self._value(t, at) for t in einsum.inputs]
+        kept = None if einsum.domain is None else self.launch.tile(self.launch.kept[einsum.domain], at)
         if einsum.map.is_selection:
             operands = [
-                selected(einsum, self.launch.axes(einsum.output), operands, self.launch.shape(einsum.output, at))
+                selected(einsum, self.launch.axes(einsum.output), operands, self.launch.shape(einsum.output, at), kept)
             ]
-        kept = None if einsum.domain is None else self.launch.tile(self.launch.kept[einsum.domain], at)
-        result = compute(einsum, self.launch.axes(einsum.output), operands, kept)
+        result = compute(einsum, self.launch.axes(einsum.output), operands, None if einsum.map is Map.TOP else kept)
         return np.broadcast_to(result, self.launch.shape(einsum.output, at))
 
     def _accumulate(self, name: str, at: Coordinates) -> None:

@@ -65,12 +65,14 @@ _MAP_OPERATIONS: dict[Map, dict[Pipe, int]] = {
     Map.GATHER: {},
     Map.POSITION: {},
     Map.KEEP: {Pipe.VECTOR: 1},
+    Map.INVERSE: {Pipe.VECTOR: 2},
     Map.SOFTMAX: {},
     Map.SOFTMAX_GRADIENT: {},
 }
 """Operations a point. A sigmoid is 1/2 + tanh(x/2)/2, as arXiv:2409.04431 (FlashSigmoid) runs it; of a generated dropout mask
 the comparison counts, the integer rounds of the generator do not; of a top, one comparison an element that it looks through,
-not what keeping the largest in order takes."""
+not what keeping the largest in order takes; of an inverse, each multiply-add of its substitution, row after row (kernels that
+merge the inverses of small blocks move a part of that to the matrix pipe)."""
 _REDUCE_PIPE = {Reduce.SUM: Pipe.VECTOR, Reduce.MAX: Pipe.VECTOR}
 
 
@@ -187,9 +189,9 @@ def _total(points: object) -> dict[Pipe, Cost]:
 
 def _points(einsum: Einsum, convention: Convention) -> sp.Expr:
     dense = sp.Mul(*(i.extent for i in einsum.space))
-    if einsum.domain is None or convention is Convention.DENSE:
+    if einsum.domain is not None and convention is Convention.DENSE:
         return dense
-    if convention is Convention.HALF:
+    if einsum.domain is not None and convention is Convention.HALF:
         return dense / 2
     return einsum.points
 
@@ -203,9 +205,9 @@ def _run_points(
     its CTAs.
     """
     names = {i.name for i in einsum.space}
-    met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
-    amount: sp.Expr = sp.Integer(1)
-    pending = dict.fromkeys(einsum.space)
+    met = coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
+    amount = einsum.substitutions
+    pending = dict.fromkeys(i for i in einsum.space if i not in einsum.inverted)
     over = [loop for loop in kernel.loops if any(i.name in names for i in loop.indices)]
     if met is not None and (met.keys not in over or (met.rows not in over and not met.rows.grid)):
         met = None

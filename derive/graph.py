@@ -186,9 +186,14 @@ class Graph:
         return found | {i.name: i for e in selections for t in (*e.inputs, e.output) for i in t.indices}
 
     @cached_property
+    def masks(self) -> tuple[Mask, ...]:
+        """The masks of its Einsums: one, unless queries also see only some of the keys that are selected for them."""
+        return tuple(dict.fromkeys(e.domain for e in (*self.einsums, *self.given) if e.domain is not None))
+
+    @property
     def mask(self) -> Mask | None:
-        """The mask of its Einsums, where there is one."""
-        return next((e.domain for e in (*self.einsums, *self.given) if e.domain is not None), None)
+        """The first of them, where there is one."""
+        return self.masks[0] if self.masks else None
 
     def unused(self, of: str, *names: str) -> tuple[str, ...]:
         """*names* as they are, or all of them marked by what they are made for where one is taken here or earlier."""

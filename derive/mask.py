@@ -133,6 +133,9 @@ class Mask:
         since = ZERO if interval.since is None else least(interval.since, self.rows)
         until = self.rows if interval.until is None else least(interval.until, self.rows)
         ends = interval.first, interval.last
+        if self.rows == 1 and interval.copies == 1:
+            begin, end = self.span(interval, ZERO, ZERO)
+            return end - begin if interval.since is None and interval.until is None else most(end - begin, ZERO)
         if interval.copies != 1:
             first, last = ends[0] or ZERO, ends[1] or self.columns - 1
             if first != last or not is_line(first):

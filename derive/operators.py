@@ -54,6 +54,10 @@ def _softmax_gradient(kept: Kept, p: Array, dp: Array) -> Array:
     return pulled
 
 
+def _inverse(_: Kept, a: Array) -> Array:
+    return np.linalg.inv(np.eye(a.shape[-1]) + np.tril(a, -1)).astype(np.float64)
+
+
 def _logarithm(_: Kept, a: Array) -> Array:
     with np.errstate(divide="ignore"):
         return np.log(a)
@@ -77,11 +81,12 @@ MAPS: dict[Map, Callable[..., Array]] = {
     Map.GATHER: lambda _, made: made,
     Map.POSITION: lambda _, made: made,
     Map.KEEP: lambda _, made: made,
+    Map.INVERSE: _inverse,
     Map.SOFTMAX: _softmax,
     Map.SOFTMAX_GRADIENT: _softmax_gradient,
 }
 """What each operator makes of the points that are kept and of its operands; softmax and its gradient run along
-the result's last index. The operand of one that generates is what ``generated`` has made, that
+the result's last index, an inverse along its last two. The operand of one that generates is what ``generated`` has made, that
 of a selection what ``derive.selection`` has."""
 
 REDUCES: dict[Reduce, Callable[[Array, tuple[int, ...], Kept], Array]] = {

@@ -1,6 +1,7 @@
 """How many times a cascade must run over an index, computed from the graph alone.
 
-A reduction over k is complete only after a whole run over k, and so is a view of what carries k under another name. An
+A reduction over k is complete only after a whole run over k, and so is a view of what carries k under another name, or an
+inverse of what has k for its rows or columns. An
 Einsum that carries k and reads either, directly or through what does not carry k, must wait for the next run. What stands
 one step behind along k waits for nothing: its recurrence runs in order. One exception: where the reading only shifts
 ``exp(x - m)`` and every sum below it is rescaled by the running m, the running value is enough.
@@ -40,7 +41,7 @@ def pass_of(graph: Graph, index: str) -> dict[str, int]:
             earliest = max(earliest, ready)
         made[einsum.output.name] = earliest
         late = not carries and any(t.name in complete_only_after for t in einsum.inputs)
-        if late or index in einsum.renamed or any(i.name == index for i in einsum.reduced):
+        if late or index in einsum.renamed or any(i.name == index for i in (*einsum.reduced, *einsum.inverted)):
             complete_only_after.add(einsum.output.name)
     return made
 

@@ -140,7 +140,9 @@ class Nest:
         self.loops = [Tiles(loop, self._extents, values) for loop in kernel.loops]
         self._grid = len(kernel.grid)
         self._iterations: dict[Coordinates, list[Coordinates]] = {}
-        self._kept = kept_tiles(schedule.graph.mask, self.loops, values, self._extents) if kernel.skips_masked else None
+        self._kept = (
+            kept_tiles(schedule.mask_of(kernel), self.loops, values, self._extents) if kernel.skips_masked else None
+        )
         self.nodes = schedule.nodes(kernel)
         self.inputs = [self._operand(t) for t in brought_in(self.nodes, schedule.inputs_of(kernel))]
         self.finished = finished_in_place(schedule, kernel)
@@ -209,9 +211,12 @@ class Nest:
         return steps
 
     def _tiles_of(self, operand: Operand, cta: Coordinates) -> Iterator[Coordinates]:
-        """Every tile of a tensor that a CTA is responsible for."""
+        """Every tile of a tensor that a CTA is responsible for; one whose pairs the mask leaves none of is nobody's."""
         ranges = ((cta[n],) if n < self._grid else range(self.loops[n].trips) for n in operand.carriers)
-        return product(*ranges)
+        if self._kept is None or not {*self._kept[0]} <= {*operand.carriers}:
+            return product(*ranges)
+        at_tile, kept = _picked(tuple(map(operand.carriers.index, self._kept[0]))), self._kept[1]
+        return (tile for tile in product(*ranges) if at_tile(tile) in kept)
 
     def _move_partial_sum(
         self, partial: _PartialSum, cta: Coordinates, iterations: list[Coordinates], steps: list[Step]
@@ -239,11 +244,11 @@ class Nest:
         found: dict[str, int] = {}
         tiles_run: dict[tuple[int, ...], int] = {}
         for e in self.nodes:
-            names = {i.name for i in e.space}
+            names = {i.name for i in e.space if i not in e.inverted}
             relevant = tuple(n for n, t in enumerate(self.loops) if names & {i.name for i in t.loop.indices})
             looped = {i.name for n in relevant for i in self.loops[n].loop.indices}
             tile = prod(self.loops[n].tile for n in relevant)
-            rest = prod(self._extents[name] for name in names - looped)
+            rest = prod(self._extents[name] for name in names - looped) * self._substituted(e)
             run = tuple(sorted({*relevant, *range(self._grid)}))
             rows, keys = self._kept[0][:2] if self._kept is not None else (0, 0)
             skips = e.domain is not None or (keys in relevant and rows not in relevant and rows < self._grid)
@@ -255,6 +260,11 @@ class Nest:
                 runs = tiles_run[run]
             found[e.output.name] = runs * tile * rest
         return found
+
+    def _substituted(self, einsum: Einsum) -> int:
+        """Multiply-adds of an inverse, counted one row after another, each element from those above it; 1 for anything else."""
+        size = self._extents[einsum.inverted[0].name] if einsum.inverted else 0
+        return sum(len(range(j, i)) for i in range(size) for j in range(i)) if einsum.inverted else 1
 
     def _tiles_run(self, relevant: tuple[int, ...]) -> int:
         """How many tiles the iterations that are run fall into, cut by the loops *relevant* alone."""

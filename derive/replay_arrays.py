@@ -74,7 +74,7 @@ class KernelWalker:
         self.zeroed = [e.output for e in sums if added_across_ctas(kernel, e)]
         self.outputs = [self._operand(t) for t in outputs if t not in [e.output for e in sums]]
         self.states = [(self._operand(t), kernel.loops.index(loop)) for t, loop in schedule.states_of(kernel)]
-        self.mask = schedule.graph.mask if kernel.skips_masked else None
+        self.mask = schedule.mask_of(kernel) if kernel.skips_masked else None
 
     def _operand(self, tensor: Tensor) -> _Operand:
         loops = self.kernel.loops
@@ -204,6 +204,8 @@ class _At:
         loops = tuple(n for n in range(len(self.trips)) if n < self.walker.grid or n in operand.carriers)
         every = np.zeros((len(self.trips), prod(self.trips[n] for n in loops)), np.int64)
         every[list(loops)] = self._coordinates(tuple(self.trips[n] for n in loops))
+        if self.pair is not None and {*self.pair} <= {*operand.carriers}:  # what the mask empties is nobody's
+            every = every[:, np.isin(self._numbered(self.pair, every), self._numbered(self.pair, self.steps))]
         return loops, every
 
     def written(self, operand: _Operand) -> int:
@@ -253,13 +255,20 @@ class _At:
         """Points that each Einsum executes in whole tiles; what carries no grid loop is executed by each CTA."""
         found = {}
         for e in self.walker.nodes:
-            space, loops = set(e.space), self.walker.kernel.loops
+            space, loops = set(e.space) - set(e.inverted), self.walker.kernel.loops
             own = [n for n, loop in enumerate(loops) if space & set(loop.indices)]
             cut = {i for n in own for i in loops[n].indices}
             tile = prod(self.rows[n].tile for n in own) * prod(self.extents[i.name] for i in space - cut)
             run = tuple(sorted({*own, *range(self.walker.grid)}))
-            found[e.output.name] = tile * self._tiles_run(run, own, e)
+            found[e.output.name] = tile * self._substituted(e) * self._tiles_run(run, own, e)
         return found
+
+    def _substituted(self, einsum: Einsum) -> int:
+        """Multiply-adds of an inverse: element (i, j) takes i - j of them below the diagonal; 1 for anything else."""
+        if not einsum.inverted:
+            return 1
+        rows = np.arange(self.extents[einsum.inverted[0].name])
+        return int(np.subtract.outer(rows, rows).clip(0).sum())
 
     def _tiles_run(self, run: tuple[int, ...], own: list[int], einsum: Einsum) -> int:
         """How many tiles of the loops *run* an Einsum is executed in: those that the mask leaves, where it spares it work."""

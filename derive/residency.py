@@ -37,7 +37,7 @@ def kernel_dram(schedule: Schedule, kernel: Kernel) -> Moves:
     seen = kernel_traffic(schedule, kernel)
     if kernel.residency is None:
         return seen
-    met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+    met = coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
     moves = dict(seen.by_tensor)
     made = {t.name for t in schedule.outputs_of(kernel)}
     states = {t.name: t for t in schedule.moving_states_of(kernel) if t.name not in made}

@@ -15,6 +15,7 @@ from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import IllFormedError
 from derive.extremes import up
 from derive.graph import Graph
+from derive.mask import Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +139,8 @@ class Schedule:
     Raises:
         IllFormedError: an Einsum is in no kernel or in two, a kernel reads what only a later one writes, a grid loop runs
             over what some Einsum does not carry, a loop flattens indices of which some tensor carries only some, the steps of
-            a recurrence are spread over kernels, CTAs or heads, a loop cuts what is read under another name, or a selection
-            does not find whole in memory what it selects from.
+            a recurrence are spread over kernels, CTAs or heads, a loop cuts what is read under another name or what is
+            inverted, or a selection does not find whole in memory what it selects from.
     """
 
     graph: Graph
@@ -201,6 +202,9 @@ class Schedule:
                     raise IllFormedError(
                         f"kernel {kernel.name}: {e} reads a tensor under two names, whole; {loop} would cut it"
                     )
+            for index in e.inverted:
+                if (loop := kernel.loop_of(index.name)) is not None:
+                    raise IllFormedError(f"kernel {kernel.name}: {e} inverts a whole square; {loop} would cut it")
 
     def _check_selections(self, kernel: Kernel) -> None:
         """What is selected from must be there whole: any row of it may be the next one."""
@@ -218,6 +222,11 @@ class Schedule:
                     f"kernel {kernel.name}: {e} gathers rows of {e.inputs[0].name}, which must be in memory before; "
                     "another kernel makes it"
                 )
+
+    def mask_of(self, kernel: Kernel) -> Mask | None:
+        """The mask whose pairs *kernel* runs over tile by tile; where it does not, the graph's."""
+        looped = {i.name for loop in kernel.loops for i in loop.indices}
+        return next((m for m in self.graph.masks if {m.row, m.column} <= looped), self.graph.mask)
 
     def gathers_of(self, kernel: Kernel) -> dict[str, tuple[Tensor, ...]]:
         """What *kernel* makes of rows that it gathers, by the name of what it gathers them from."""

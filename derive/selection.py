@@ -14,7 +14,9 @@ from derive.errors import DomainError
 from derive.operators import Array, Block
 
 
-def selected(einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], shape: Sequence[int]) -> Block:
+def selected(
+    einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], shape: Sequence[int], kept: Block | None = None
+) -> Block:
     """The result of a selection, or the tile of it whose positions are at hand.
 
     Args:
@@ -22,20 +24,23 @@ def selected(einsum: Einsum, axes: Sequence[str], operands: Sequence[Block], sha
         axes: the result's axes.
         operands: what it reads, whole along the index that positions are along.
         shape: the result's.
+        kept: of a top, which elements its mask keeps; the others come last, whatever they are.
 
     Raises:
         DomainError: more is to be selected than there is, or a position is none of those there are.
     """
     if einsum.map is Map.TOP:
-        return _largest(einsum, axes, operands[0], shape)
+        return _largest(einsum, axes, operands[0], shape, kept)
     return _gathered(einsum, axes, *operands)
 
 
-def _largest(einsum: Einsum, axes: Sequence[str], block: Block, shape: Sequence[int]) -> Block:
+def _largest(einsum: Einsum, axes: Sequence[str], block: Block, shape: Sequence[int], kept: Block | None) -> Block:
     made = next(axis for axis in axes if axis not in block.axes)
     through = next(axis for axis in block.axes if axis not in axes)
     order = [axis for axis in axes if axis != made]
     values = block.over([*order, through])
+    if kept is not None:
+        values = np.where(kept.over([*order, through]), values, -np.inf)
     count = shape[list(axes).index(made)]
     if count > values.shape[-1]:
         raise DomainError(f"{einsum}: {count} of {values.shape[-1]} along {through} cannot be selected; select fewer")
@@ -56,8 +61,10 @@ def _gathered(einsum: Einsum, axes: Sequence[str], rows: Block, positions: Block
     return Block(tuple(axes), rows.values[tuple(index)])
 
 
-def random_positions(rows: int, shape: Sequence[int], rng: np.random.Generator, *, distinct: bool = True) -> Array:
-    """Positions among *rows*, distinct along the last axis unless they may repeat.
+def random_positions(
+    rows: int, shape: Sequence[int], rng: np.random.Generator, *, distinct: bool = True, seen: Array | None = None
+) -> Array:
+    """Positions among *rows*, distinct along the last axis unless they may repeat; those that are *seen* come first.
 
     Raises:
         DomainError: there are fewer rows than distinct positions.
@@ -66,6 +73,7 @@ def random_positions(rows: int, shape: Sequence[int], rng: np.random.Generator, 
         return rng.integers(0, rows, shape).astype(np.float64)
     if shape[-1] > rows:
         raise DomainError(f"{shape[-1]} distinct positions among {rows} rows cannot be drawn; select fewer")
-    order = rng.random((*shape[:-1], rows)).argsort(axis=-1)[..., : shape[-1]]
-    positions: Array = order.astype(np.float64)
+    drawn = rng.random((*shape[:-1], rows))
+    order = drawn if seen is None else np.where(seen, drawn, 1 + drawn)
+    positions: Array = order.argsort(axis=-1)[..., : shape[-1]].astype(np.float64)
     return positions

@@ -231,7 +231,7 @@ def _sharing(schedule: Schedule, kernel: Kernel, shared: list[Tensor]) -> Sharin
     """How *kernel*'s CTAs share tensors that the same grid loops carry."""
     assert kernel.residency is not None
     rounds, slices, sharers = split_grid(kernel, shared[0])
-    met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+    met = coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
     if met is not None and met.parts is not None:
         met = None  # parts are left unequally: the largest may be whole
     total = sp.Add(*(first_touch(kernel, t, met) * t.width for t in shared))

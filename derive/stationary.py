@@ -62,6 +62,8 @@ def least(amount: sp.Expr, symbol: sp.Symbol) -> Least | None:
     Returns:
         ``None`` where it does not first fall and then rise, or is no posynomial in *symbol* (a rounded count, cases, a sum).
     """
+    if amount.has(sp.Sum):  # of which it is not known whether it is positive; SymPy takes seconds to say so
+        return None
     by_power: dict[sp.Expr, sp.Expr] = {}
     for term in sp.Add.make_args(sp.expand(amount)):
         factor, rest = term.as_independent(symbol, as_Add=False)

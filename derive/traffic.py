@@ -24,10 +24,11 @@ import sympy as sp
 from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, PartedCoverage, coverage
-from derive.einsum import Map, Tensor
+from derive.einsum import Index, Map, Tensor
 from derive.errors import DomainError
 from derive.extremes import least
 from derive.graph import Graph
+from derive.mask import Mask
 from derive.schedule import Kernel, Loop, Schedule
 
 
@@ -43,7 +44,9 @@ def traffic(schedule: Schedule) -> Moves:
 @lru_cache(maxsize=256)
 def kernel_traffic(schedule: Schedule, kernel: Kernel) -> Moves:
     """Elements read and written by each tensor in one kernel."""
-    return traffic_under(schedule, kernel, coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None)
+    return traffic_under(
+        schedule, kernel, coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
+    )
 
 
 def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> Moves:
@@ -102,8 +105,8 @@ def _touched_of(graph: Graph, tensor: Tensor) -> sp.Expr:
     """Elements of an input that some kept pair needs."""
     if (rows := _rows_named(graph, tensor)) is not None:
         return rows
-    mask = graph.mask
-    if mask is not None and {mask.row, mask.column} <= {i.name for i in tensor.indices}:
+    names = {i.name for i in tensor.indices}
+    if (mask := next((m for m in graph.masks if {m.row, m.column} <= names), None)) is not None:
         return mask.pairs * sp.Mul(*(i.extent for i in tensor.indices if i.name not in mask.axes))
     return sp.Mul(*(_touched(graph, i.name, i.extent) for i in tensor.indices))
 
@@ -118,13 +121,21 @@ def _rows_named(graph: Graph, tensor: Tensor) -> sp.Expr | None:
         return None
     (index,) = along
     shared = set(tensor.indices)
-    named = {e.inputs[1]: sp.Mul(*(i.extent for i in e.inputs[1].indices if i not in shared)) for e in readers}
+    named = {e.inputs[1]: _kept_of(e.inputs[1], shared, e.domain) for e in readers}
     return tensor.size / index.extent * least(index.extent, sp.Add(*named.values()))
 
 
+def _kept_of(positions: Tensor, shared: set[Index], mask: Mask | None) -> sp.Expr:
+    """Positions along the indices that are not *shared*; those that their *mask* keeps, where it speaks of two of them."""
+    own = {i.name: i.extent for i in positions.indices if i not in shared}
+    if mask is None or not set(mask.axes) <= set(own):
+        return sp.Mul(*own.values())
+    return mask.pairs * sp.Mul(*(extent for name, extent in own.items() if name not in mask.axes))
+
+
 def _touched(graph: Graph, index: str, extent: sp.Expr) -> sp.Expr:
-    mask = graph.mask
-    if mask is None or index not in mask.axes:
+    mask = next((m for m in graph.masks if index in m.axes), None)
+    if mask is None:
         return extent
     if index == mask.part:  # keys are counted over all parts together
         return sp.Integer(1)
@@ -142,13 +153,18 @@ def is_accumulator(schedule: Schedule, kernel: Kernel, tensor: Tensor) -> bool:
 
 
 def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | None, *, leaves: bool) -> Move:
-    """What *kernel* moves of a tensor it defines: a finished result once, a partial sum at every visit."""
+    """What *kernel* moves of a tensor it defines: a finished result once, a partial sum at every visit.
+
+    A tile that nothing is added to is written too, as zeros, unless the mask itself empties it: such a tile nobody reads.
+    """
     once = first_touch(kernel, tensor, met) * _copies(kernel, tensor, met)
     kept = kernel.in_memory and not finished_in_place(schedule, kernel, tensor)
 
     if tensor in schedule.added_up_of(kernel):  # zeros are written first, all of them, and then one share after another
         shares = _by_case(kernel, tensor, lambda prefix: _visits(prefix, tensor, met))
         return Move(shares, shares + tensor.size)
+
+    whole = once if met is not None and met.rows.carried_by(tensor) and met.keys.carried_by(tensor) else tensor.size
 
     def is_partial(prefix: tuple[Loop, ...]) -> bool:
         return any(_reduces(schedule, tensor, loop) for loop in prefix if not loop.grid)
@@ -160,8 +176,8 @@ def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | 
 
     def write(prefix: tuple[Loop, ...]) -> sp.Expr:
         if not is_partial(prefix):
-            return tensor.size if leaves else sp.Integer(0)
-        never_visited, last_visits = (tensor.size - once if leaves else 0), (0 if leaves or kept else once)
+            return whole if leaves else sp.Integer(0)
+        never_visited, last_visits = (whole - once if leaves else 0), (0 if leaves or kept else once)
         return _visits(prefix, tensor, met) + never_visited - last_visits
 
     return Move(_by_case(kernel, tensor, read), _by_case(kernel, tensor, write))

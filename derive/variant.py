@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
+from derive.einsum import Index, Map
 from derive.errors import BadValueError
 from derive.graph import Graph
 from derive.mask import Mask
@@ -68,7 +69,8 @@ class Variant:
 
         Raises:
             UnknownNameError: no mask has this name.
-            BadValueError: it has a mask of its own, and *mask* is another one, or it takes none.
+            BadValueError: it has a mask of its own, and *mask* is another one, or it takes none, or it selects keys and how
+                many a query sees cannot be told.
         """
         pattern = Pattern(mask) if isinstance(mask, str) else mask
         if self.own_mask is not None:
@@ -76,20 +78,46 @@ class Variant:
                 raise self.refuses(pattern.name)
             pattern = Pattern(self.own_mask)
         extents = {name: self._with_defaults(e, given) for name, e in self.extents.items()}
-        return cascade(
-            self.text,
-            extents,
-            outputs=self.outputs,
-            width=b,
-            widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p, **self.widths},
-            mask=self._mask(pattern, extents),
-        )
 
-    def _mask(self, pattern: Pattern, extents: Mapping[str, sp.Expr]) -> Mask | None:
-        mask = pattern.mask(extents["q"], extents.get("k", extents["q"]))
-        if mask is None or self.own_mask is None:
-            return mask
-        return replace(mask, says=f"{self.own_mask} by its recurrence: row q of a chunk sees keys 0..q of it")
+        def under(masks: tuple[Mask, ...]) -> Graph:
+            return cascade(
+                self.text,
+                extents,
+                outputs=self.outputs,
+                width=b,
+                widths={"K": b_kv, "V": b_kv, "K_rep": b_kv, "V_rep": b_kv, "S": b_s, "P": b_p, **self.widths},
+                mask=masks,
+            )
+
+        own = pattern.mask(extents["q"], extents.get("k", extents["q"]))
+        if own is None:
+            return under(())
+        if self.own_mask is not None:
+            says = f"{self.own_mask} by its recurrence: row q of a chunk sees keys 0..q of it"
+            return under((replace(own, says=says),))
+        source = selected_from(under(()), "k")
+        return under((own,) if source is None else self._of_selected(pattern, own, source))
+
+    def _of_selected(self, pattern: Pattern, slots: Mask, source: Index) -> tuple[Mask, ...]:
+        """The masks of the keys that are selected from and, under index k, of the places that the selected ones stand at.
+
+        A query that sees keys 0..last has last + 1 of them to select, so it uses the places 0..last, at most all there are.
+        """
+        keys = pattern.mask(slots.rows, source.extent, column=source.name)
+        if type(keys) is not Mask or not keys.starts_at_key_0 or keys.keys_touched != keys.columns:
+            raise BadValueError(
+                f"{self.name} selects keys under a mask that shows each query the keys from 0 on, and the last query all of "
+                f"them: mask=causal; got mask={pattern}"
+            )
+        says = f"{keys.says}, and attends to {slots.columns} of them, or to all where it sees fewer"
+        return replace(keys, says=says), replace(keys, says=says, column=slots.column, columns=slots.columns)
+
+    def takes(self, mask: str) -> bool:
+        """Whether it has a graph under the mask of this name, which needs no list."""
+        try:
+            return bool(self.graph(mask).einsums)
+        except BadValueError:
+            return False
 
     def seen_by(self, mask: Mask | None) -> str:
         """In words which keys a query sees under the *mask* that its graph has."""
@@ -121,3 +149,9 @@ class Variant:
             if symbol not in given:
                 extent = extent.subs(symbol, default)
         return extent
+
+
+def selected_from(graph: Graph, place: str) -> Index | None:
+    """The index of the keys that are selected from, where *place* says which of the selected ones is meant."""
+    gathers = (e for e in graph.einsums if e.map is Map.GATHER)
+    return next((e.selected for e in gathers if place in {i.name for i in e.inputs[1].indices}), None)

@@ -9,12 +9,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from derive.errors import MachineDataError
+from derive.errors import MachineDataError, repeated
 from hardware.units import RANGES, UNITS, base_units, printed_units
 
 KINDS = ("datasheet peak", "device reading", "architectural", "derived", "measured", "paper", "from memory")
 """Where a number comes from, so that a reader knows how far to trust it."""
 
+_MOST_DIGITS = 40
 _FIELDS = frozenset({"value", "unit", "sparsity", "kind", "source", "date", "note", "readings"})
 _ABSENT_FIELDS = frozenset({"absent", "reason", "source", "date", "readings"})
 _READING_FIELDS = frozenset({"value", "unit", "text", "sparsity", "source", "note"})
@@ -100,7 +101,7 @@ def constant(name: str, table: Mapping[str, Any], where: str) -> Constant | Abse
     Raises:
         MachineDataError: a field is missing, unknown or makes no sense.
     """
-    place = f"{where}: [{name}]"
+    place = f"{where}: [{repeated(name)}]"
     if "absent" in table:
         return _absent(name, table, place)
     _only(table, _FIELDS, place)
@@ -109,7 +110,7 @@ def constant(name: str, table: Mapping[str, Any], where: str) -> Constant | Abse
     unit = _unit(table, base_units(name), place)
     kind = _text(table, "kind", place, f"one of {', '.join(KINDS)}")
     if kind not in KINDS:
-        raise MachineDataError(f"{place} has the unknown kind {kind!r}: use one of {', '.join(KINDS)}")
+        raise MachineDataError(f"{place} has the unknown kind {_seen(kind)}: use one of {', '.join(KINDS)}")
     worth, base = UNITS[unit]
     return Constant(
         name=name,
@@ -128,7 +129,7 @@ def constant(name: str, table: Mapping[str, Any], where: str) -> Constant | Abse
 def _absent(name: str, table: Mapping[str, Any], place: str) -> Absent:
     _only(table, _ABSENT_FIELDS, place)
     if table["absent"] is not True:
-        raise MachineDataError(f"{place} says absent = {table['absent']}: write absent = true, or give a value")
+        raise MachineDataError(f"{place} says absent = {_seen(table['absent'])}: write absent = true, or give a value")
     reason = _text(table, "reason", place, 'why there is no value, e.g. reason = "not supported"')
     source = _text(table, "source", place, "it in words, or leave it out") if "source" in table else ""
     return Absent(name, reason, source, _date(table, place), _readings(table, place))
@@ -136,7 +137,16 @@ def _absent(name: str, table: Mapping[str, Any], place: str) -> Absent:
 
 def _only(table: Mapping[str, Any], fields: frozenset[str], place: str) -> None:
     if unknown := sorted(set(table) - fields):
-        raise MachineDataError(f"{place} has the unknown field {unknown[0]!r}: use {', '.join(sorted(fields))}")
+        raise MachineDataError(f"{place} has the unknown field {_seen(unknown[0])}: use {', '.join(sorted(fields))}")
+
+
+def _seen(value: object) -> str:
+    """A *value* of a file as a message repeats it."""
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    if isinstance(value, int) and value.bit_length() > 100:
+        return "a number of many digits"
+    return repeated(repr(value) if isinstance(value, str) else str(value))
 
 
 def _text(table: Mapping[str, Any], field: str, place: str, right: str) -> str:
@@ -154,7 +164,7 @@ def _unit(table: Mapping[str, Any], bases: frozenset[str], place: str) -> str:
     right = f"one of {', '.join(printed_units(bases))}"
     unit = _text(table, "unit", place, right)
     if unit not in UNITS:
-        raise MachineDataError(f"{place} has the unknown unit {unit!r}: use {right}")
+        raise MachineDataError(f"{place} has the unknown unit {_seen(unit)}: use {right}")
     if UNITS[unit][1] not in bases:
         raise MachineDataError(f"{place} is given in {unit}, which does not measure it: use {right}")
     return unit
@@ -162,10 +172,19 @@ def _unit(table: Mapping[str, Any], bases: frozenset[str], place: str) -> str:
 
 def _number(value: object, place: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise MachineDataError(f"{place} has the value {value!r}, not a number: write it bare, e.g. value = 3.35")
+        raise MachineDataError(f"{place} has the value {_seen(value)}, not a number: write it bare, e.g. value = 3.35")
     if isinstance(value, Decimal) and not value.is_finite():
         raise MachineDataError(f"{place} has the value {value}: write a finite number, or absent = true and its reason")
+    if _digits(value) > _MOST_DIGITS:
+        raise MachineDataError(f"{place} has a value of more than {_MOST_DIGITS} digits, beyond any machine; check it")
     return Fraction(value)
+
+
+def _digits(value: int | Decimal) -> int:
+    """About how many digits *value* has written out: a small number is told from 1e999999999 without making it."""
+    if isinstance(value, int):
+        return value.bit_length() * 3 // 10
+    return max(len(value.as_tuple().digits), abs(value.adjusted()) if value else 0)
 
 
 def _in_range(value: Fraction, base: str, printed: str, place: str) -> Fraction:
@@ -196,7 +215,7 @@ def _sparsity(name: str, table: Mapping[str, Any], place: str) -> str:
         raise MachineDataError(f'{place} does not say dense or sparse: state sparsity = "dense" once that is known')
     if sparsity != "dense":
         raise MachineDataError(
-            f"{place} is {sparsity!r}: the main value is the dense peak (often half the printed one); "
+            f"{place} is {_seen(sparsity)}: the main value is the dense peak (often half the printed one); "
             f"move this number to readings"
         )
     return sparsity
@@ -214,7 +233,7 @@ def _reading(table: Mapping[str, Any], place: str) -> Reading:
     source = _text(table, "source", place, "the document it was read in")
     sparsity, note = table.get("sparsity", ""), _note(table, place)
     if sparsity not in ("", "sparse", "dense"):
-        raise MachineDataError(f"{place} has the sparsity {sparsity!r}: use sparse or dense")
+        raise MachineDataError(f"{place} has the sparsity {_seen(sparsity)}: use sparse or dense")
     if "value" not in table:
         text = _text(table, "text", place, "a value with its unit, or a text")
         return Reading(text, source, sparsity=sparsity, note=note)

@@ -15,13 +15,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from derive.errors import MachineDataError, UnknownNameError, nearest
+from derive.errors import BadValueError, MachineDataError, UnknownNameError, nearest, one_line, path_named, repeated
+from derive.reading import read_text
 from hardware.constant import Absent, Constant, Reading, constant
 
 __all__ = ["DATA", "Absent", "Constant", "Machine", "Reading", "load", "load_file", "names"]
 
 DATA = Path(__file__).parent / "data"
 """One file a machine; the file's name is the machine's id."""
+MOST_BYTES = 2**18
+"""Of a machine file; the longest has 15 KB."""
+LONGEST_LINE = 2000
+"""Characters: the time that a parser takes for a dotted key grows with the square of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ def load_file(path: Path) -> Machine:
     Raises:
         MachineDataError: it is not TOML, or a constant lacks its unit, kind, source or date, or makes no sense.
     """
-    where = path.name
+    where = path_named(path.name)
     tables = _tables(path)
     header = {key: tables.pop(key, None) for key in ("id", "name", "vendor", "aliases")}
     for key in ("id", "name", "vendor"):
@@ -153,7 +158,9 @@ def load_file(path: Path) -> Machine:
     if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
         raise MachineDataError(f'{where} has aliases that are not a list of names: write aliases = ["h100"]')
     if stray := next((key for key, table in tables.items() if not isinstance(table, dict)), None):
-        raise MachineDataError(f"{where} has {stray} outside a table: a constant is a table, [{stray}]")
+        raise MachineDataError(
+            f"{where} has {repeated(stray)} outside a table: a constant is a table, [{repeated(stray)}]"
+        )
     found = [constant(key, table, where) for key, table in tables.items()]
     return Machine(
         id=header["id"],
@@ -166,14 +173,22 @@ def load_file(path: Path) -> Machine:
 
 
 def _tables(path: Path, head_only: bool = False) -> dict[str, Any]:
+    where = path_named(path.name)
     try:
-        text = path.read_text(encoding="utf-8")
-        if head_only:
-            text, _, _ = text.partition("\n[")
+        text = read_text(path, MOST_BYTES, "TOML")
+    except BadValueError as error:
+        raise MachineDataError(f"{where} cannot be read as TOML: {error}") from None
+    if (longest := max(map(len, text.split("\n")))) > LONGEST_LINE:
+        raise MachineDataError(f"{where} has a line of {longest} characters; at most {LONGEST_LINE} are read: break it")
+    if head_only:
+        text, _, _ = text.partition("\n[")
+    try:
         # Decimal keeps the digits as printed and becomes a Fraction without rounding; float would do neither
         return tomllib.loads(text, parse_float=Decimal)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise MachineDataError(f"{path.name} cannot be read as TOML: {error}") from error
+    except RecursionError:
+        raise MachineDataError(f"{where} cannot be read as TOML: lists or tables are nested too deep") from None
+    except (ValueError, ArithmeticError) as error:  # no TOML, or a number of thousands of digits
+        raise MachineDataError(f"{where} cannot be read as TOML: {one_line(str(error), 200)}") from None
 
 
 def _aliases(path: Path) -> list[str]:

@@ -61,9 +61,11 @@ class Bounds:
 
     @cached_property
     def where(self) -> tuple[Condition, ...]:
-        """The regime assumed: what was asked, and that a size which divides another is at most that."""
+        """The regime assumed: what was asked, and that a size which divides another, or is a part of it, is at most that."""
         given = {
-            s for s in self.request.variant.symbols if s.name in self.request.numbers or s.name in self.request.open
+            s
+            for s in self.request.variant.symbols
+            if s.name in self.request.numbers or s.name in self.request.open or s not in self.request.variant.defaults
         }
         divides = [(a, b) for a, b in self.request.variant.divides if {a, b} <= given]
         divides += self._parts
@@ -71,8 +73,10 @@ class Bounds:
             s for a in self.accounts.values() for t in a.derivation.start.tensors.values() for s in t.size.free_symbols
         }
         known |= {parts for parts, _ in self._parts}
-        own = tuple((a.xreplace(dict(self.alike)), b.xreplace(dict(self.alike))) for a, b in self.assumed)
-        return (*own, *((a, b.xreplace(dict(self.alike))) for a, b in divides if {a, b} <= known), *self._mask_fits())
+        limits = [(a, b) for a, b in self.request.variant.at_most if a in known and b.free_symbols <= known]
+        apart = (*((a, b) for a, b in divides if {a, b} <= known), *limits)
+        own, apart = (tuple((a, b.xreplace(dict(self.alike))) for a, b in pairs) for pairs in (self.assumed, apart))
+        return (*((a.xreplace(dict(self.alike)), b) for a, b in own), *apart, *self._mask_fits())
 
     @property
     def _parts(self) -> list[Condition]:
@@ -192,7 +196,7 @@ class Bounds:
                 if region.has_interior:
                     regions.append(self.beyond(region))
             if regions:
-                found[other] = tuple(regions)
+                found[other] = tuple(dict.fromkeys(regions))
         return found
 
     @cached_property

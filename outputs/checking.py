@@ -277,7 +277,7 @@ def _is_counted(variant: str, schedules: tuple[str, ...], pattern: Pattern) -> b
     """Whether every schedule has closed forms under a mask; where one has none, ``derive explain`` says so."""
     try:
         return all(_forms(variant, name, pattern, "head", False, False).traffic is not None for name in schedules)
-    except DomainError:
+    except (BadValueError, DomainError):
         return False
     except PreconditionError:  # some schedules take no mask at all; one that does not take the variant says so
         if pattern.name == "full":

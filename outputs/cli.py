@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from derive.errors import DeriveError, nearest
+from derive.errors import DeriveError, nearest, one_line, path_named
 from outputs.commands.bound import bound
 from outputs.commands.cache import cache
 from outputs.commands.check import check
@@ -49,18 +49,22 @@ class OneSentence(click.Group):
         gc.disable()  # imports and one answer make little garbage; looking for it took a tenth of the time
         try:
             result = super().main(*args, **kwargs)
+            sys.stdout.flush()
         except click.exceptions.Abort:
             _fail("interrupted", 130)
         except click.exceptions.NoArgsIsHelpError as asked:
             click.echo(asked.format_message())
             sys.exit(0)
         except click.ClickException as error:
-            _fail(" ".join(error.format_message().split()), 2)
+            _fail(error.format_message(), 2)
         except DeriveError as error:
             _fail(str(error), error.exit_code)
         except BrokenPipeError:
             sys.stderr.close()  # the reader has gone: nothing more to say
             sys.exit(0)
+        except OSError as error:  # of stdout: a full disk
+            sys.stdout = None  # nothing is left to be written at the end
+            _fail(f"{path_named(error.filename or 'the answer')} cannot be written: {error.strerror}", 2)
         sys.exit(result if isinstance(result, int) else 0)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -72,7 +76,7 @@ class OneSentence(click.Group):
 
 
 def _fail(sentence: str, code: int) -> None:
-    click.echo(f"error: {sentence}", err=True)
+    click.echo(f"error: {one_line(sentence)}", err=True)
     sys.exit(code)
 
 

@@ -23,16 +23,20 @@ def form(answer: Explanation, amount: sp.Expr, parts: Parts) -> str:
     Many cases that no number decides are cut into *parts*, which the caller prints.
     """
     shown = put(amount, answer.shown)
+
+    def written(amount: sp.Expr) -> str:
+        return text(tidy(parts.shared(amount)))
+
     if not amount.has(sp.Piecewise):
-        return text(tidy(shown))
+        return written(shown)
     holds = _holding(answer.accounts[-1], amount)
     if holds is not None:
-        return f"{text(tidy(put(holds, answer.shown)))} *"
+        return f"{written(put(holds, answer.shown))} *"
     found = cases(parts.of(shown))
     if len(found) == 1:
-        return text(tidy(found[0][0]))
+        return written(found[0][0])
     return "; ".join(
-        f"{text(tidy(a))}{'' if c == sp.true else ' while ' + text(c)}" + ("" if c != sp.true else " otherwise")
+        f"{written(a)}{'' if c == sp.true else ' while ' + text(c)}" + ("" if c != sp.true else " otherwise")
         for a, c in found
     )
 
@@ -42,7 +46,7 @@ def where(parts: Parts, behind: int = 0) -> list[Section]:
     table = Table(("", "is", ""))
     for name, part in parts.since(behind):
         for n, (amount, condition) in enumerate(cases(part)):
-            told = "otherwise" if condition == sp.true else f"while {text(condition)}"
+            told = f"while {text(condition)}" if condition != sp.true else "otherwise" if n else ""
             table.add("" if n else name.name, text(tidy(amount)), told)
     return [Section("where", table)] if table.rows else []
 

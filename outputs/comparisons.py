@@ -224,12 +224,12 @@ def _useful_work(trial: Trial) -> int:
     """Exact FLOPs against pairs counted one by one."""
     graph = trial.schedule.graph
     extents = {name: trial.number(index.extent) for name, index in graph.indices.items()}
-    pairs = int(kept_pairs(graph.mask, trial.values).sum()) if graph.mask else 0
+    pairs = {mask: int(kept_pairs(mask, trial.values).sum()) for mask in graph.masks}
     counted = 0
     for e in filter(is_contraction, graph.einsums):
         masked = () if e.domain is None else e.domain.axes
         others = prod(int(extents[i.name]) for i in e.space if i.name not in masked)
-        counted += 2 * (pairs if masked else 1) * others
+        counted += 2 * (1 if e.domain is None else pairs[e.domain]) * others
     formula = trial.number(trial.forms.matmul.amount)
     if formula != counted:
         raise trial.disagrees("exact matmul FLOP", formula, counted)

@@ -54,7 +54,7 @@ def _tiles_met(account: Account) -> int | None:
     """Tiles a head that a masked, tiled kernel runs; ``None`` when no kernel skips."""
     schedule = account.derivation.schedule
     for kernel in schedule.kernels:
-        met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+        met = coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
         if met is not None:
             return account.whole(met.tiles)
     return None

@@ -36,6 +36,7 @@ def einsum_latex(einsum: Einsum) -> str:
         Map.GATHER: r"\operatorname{{gather}}({0}, {1})",
         Map.POSITION: "{index}",
         Map.KEEP: r"\operatorname{{keep}}_{{{0}}}",
+        Map.INVERSE: r"\left(I + \operatorname{{tril}}({0}, -1)\right)^{{-1}}",
         Map.SOFTMAX: r"\operatorname{{softmax}} {0}",
         Map.SOFTMAX_GRADIENT: r"{1} \, \partial\operatorname{{softmax}}({0})",
     }
@@ -51,7 +52,7 @@ def _access(tensor: Any, behind: str | None = None) -> str:
     """A tensor at its indices; one step behind along *behind*."""
     base, _, subscript = tensor.name.partition("_")
     name = rf"\mathrm{{{base}}}" if len(base) > 1 else base
-    name = rf"{name}^{{\mathrm{{{subscript}}}}}" if subscript else name
+    name = rf"{name}^{{\mathrm{{{subscript.replace('_', ',')}}}}}" if subscript else name
     indices = ",".join(f"{i.name}-1" if i.name == behind else i.name for i in tensor.indices)
     return f"{name}_{{{indices}}}" if indices else name
 

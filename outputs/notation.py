@@ -182,9 +182,9 @@ def divides(factor: sp.Expr) -> bool:
     return bool(factor.is_Pow and factor.exp.is_number and factor.exp.is_negative)
 
 
-def _place(factor: Any) -> tuple[int, int, str]:
+def _place(factor: Any) -> tuple[int, int, str, int]:
     base = factor.base if factor.is_Pow else factor
-    return (0, *rank(base)) if base.is_Symbol else (1 + base.is_Add, 0, _word(base))
+    return (0, *rank(base)) if base.is_Symbol else (1 + base.is_Add, 0, _word(base), 0)
 
 
 @lru_cache(maxsize=4096)

@@ -1,19 +1,23 @@
 """Amounts whose terms have cases of their own, as one sum and a table: ``4 N d b + Y_1 + Y_2``, and what each ``Y`` is when.
 
 Thirteen terms that each may or may not fit the cache have 8192 cases together, which say nothing more than thirteen pairs do.
-Terms that the same conditions decide are one part; equal parts have one name.
+Terms that the same conditions decide are one part; equal parts have one name. A sum over tiles that a form repeats is named
+too, ``X_1``: the passes of six tensors over the tiles that a mask leaves are one number six times.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import sympy as sp
 
-from outputs.notation import put, tidy
+from outputs.notation import put, text, tidy
 
 MOST_CONDITIONS = 2
 """Conditions up to which all cases of an amount are listed."""
+_WORTH_A_NAME = 24
+"""Characters of a repeated sum from which on it is named."""
 
 
 def conditions(amount: sp.Basic) -> set[sp.Basic]:
@@ -25,7 +29,7 @@ class Parts:
     """The parts of several amounts that are printed together.
 
     Attributes:
-        names: by part, a ``Piecewise``, the symbol that stands for it.
+        names: by part, a ``Piecewise`` or a repeated sum, the symbol that stands for it.
     """
 
     def __init__(self) -> None:
@@ -34,6 +38,20 @@ class Parts:
     def of(self, amount: sp.Expr) -> sp.Expr:
         """*amount* in the names of its parts; as it is where its cases are few."""
         return amount if len(conditions(amount)) <= MOST_CONDITIONS else self._named(amount)
+
+    def shared(self, amount: sp.Expr) -> sp.Expr:
+        """*amount* with a name for each sum over tiles, and what is added to it, that stands in it twice or has a name."""
+        often = Counter(_sums_in(amount))
+        repeated = {e for e, n in often.items() if e in self.names or (n > 1 and len(text(e)) >= _WORTH_A_NAME)}
+        return sp.expand(self._with_names(amount, repeated)) if repeated else amount
+
+    def _with_names(self, amount: sp.Expr, repeated: set[sp.Expr]) -> sp.Expr:
+        if amount in repeated:
+            number = sum(name.name.startswith("X_") for name in self.names.values()) + 1
+            return self.names.setdefault(amount, sp.Symbol(f"X_{number}", nonnegative=True))
+        if isinstance(amount, sp.Sum | sp.Piecewise) or not amount.has(sp.Sum):
+            return amount
+        return amount.func(*(self._with_names(a, repeated) for a in amount.args))
 
     def since(self, many: int) -> list[tuple[sp.Symbol, sp.Expr]]:
         """Parts and their names, behind the first *many*."""
@@ -54,18 +72,14 @@ class Parts:
             told = tuple(condition for _, condition in term.args)
             before = by_conditions.setdefault(told, [sp.Integer(0)] * len(told))
             by_conditions[told] = [b + factor * branch for b, (branch, _) in zip(before, term.args, strict=True)]
-        made = [
-            sp.Piecewise(
-                *((tidy(sp.expand(branch)), c) for branch, c in zip(branches, told, strict=True)), evaluate=False
-            )
-            for told, branches in by_conditions.items()
-        ]
-        return sp.Add(plain, *(self._name(part) for part in made if isinstance(part, sp.Piecewise)))
+        made = [_choice(tuple(map(sp.expand, branches)), told) for told, branches in by_conditions.items()]
+        return sp.Add(plain, *(self._name(part) if isinstance(part, sp.Piecewise) else part for part in made))
 
     def _name(self, part: sp.Piecewise) -> sp.Symbol:
         if len(conditions(part)) > MOST_CONDITIONS:  # cases within its cases
             part = sp.Piecewise(*((self._named(branch), c) for branch, c in part.args), evaluate=False)
-        return self.names.setdefault(part, sp.Symbol(f"Y_{len(self.names) + 1}", nonnegative=True))
+        number = sum(name.name.startswith("Y_") for name in self.names.values()) + 1
+        return self.names.setdefault(part, sp.Symbol(f"Y_{number}", nonnegative=True))
 
     def _inside(self, term: sp.Expr) -> sp.Expr:
         """*term*, which is no sum of cases, with a name for each choice within it."""
@@ -74,6 +88,30 @@ class Parts:
         if not term.has(sp.Piecewise):
             return term
         return term.func(*map(self._inside, term.args))
+
+
+def _choice(branches: tuple[sp.Expr, ...], told: tuple[sp.Basic, ...]) -> sp.Expr:
+    """The branches in their cases, the last of them joined as far as they are one amount."""
+    while len(branches) > 1 and branches[-2] == branches[-1]:
+        branches, told = branches[:-1], (*told[:-2], told[-1])
+    if len(branches) == 1 and told[0] == sp.true:
+        return tidy(branches[0])
+    return sp.Piecewise(*((tidy(a), c) for a, c in zip(branches, told, strict=True)), evaluate=False)
+
+
+def _sums_in(amount: sp.Basic) -> Iterator[sp.Expr]:
+    """Every sum over tiles in *amount*, and the nearest amount that adds to one, as often as they stand there."""
+    if isinstance(amount, sp.Piecewise) or not amount.has(sp.Sum):
+        return
+    if isinstance(amount, sp.Sum) or (amount.is_Add and any(map(_is_multiple_of_a_sum, amount.args))):
+        yield amount
+    if not isinstance(amount, sp.Sum):
+        for part in amount.args:
+            yield from _sums_in(part)
+
+
+def _is_multiple_of_a_sum(term: sp.Expr) -> bool:
+    return any(isinstance(factor, sp.Sum) for factor in sp.Mul.make_args(term))
 
 
 def _terms(amount: sp.Expr, factor: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:

@@ -72,7 +72,7 @@ def _as_python(written: str) -> tuple[str, list[str]]:
     while place < len(written):
         matched = _TOKEN.match(written, place)
         if matched is None:
-            rest = written[place:].lstrip()
+            rest = written[place:].lstrip(" \t\n\r\f\v")  # what the pattern takes for space, and not more
             way = "write a fraction instead of decimals" if rest[0] == "." else "see `derive explain` for the notation"
             raise BadValueError(f"{rest[0]!a} at character {written.index(rest, place) + 1} of a formula; {way}")
         place = matched.end()

@@ -28,6 +28,8 @@ LARGEST = 10**24
 """No length, and no count, beyond this."""
 LARGEST_WIDTH = 2**20
 """No head dimension and no tile beyond this."""
+MOST_DOCUMENTS = 1024
+"""Lengths in one list: an answer takes some 10 ms for each."""
 _MULTIPLES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _LENGTH = re.compile(r"(\d+)(?:([KMGT])i?)?", re.ASCII)
 _CAPACITY = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|KB|MB|GB)", re.ASCII)
@@ -267,6 +269,8 @@ def _why_no_length(key: str, name: str, text: str, types: Mapping[str, DType]) -
 def _parts(key: str, text: str) -> list[str]:
     """The parts of a list, none of them empty."""
     parts = [part.strip() for part in text.split(",")]
+    if len(parts) > MOST_DOCUMENTS:
+        raise BadValueError(f"{key}= lists {len(parts)} lengths; at most {MOST_DOCUMENTS} are taken: pack fewer in one")
     if not all(parts):
         raise BadValueError(
             f"{key}={repeated(text)}: a list of lengths with commas between, such as {key}=512,512,1024"

@@ -82,6 +82,8 @@ def in_reading_order(symbols: Iterable[sp.Symbol]) -> list[sp.Symbol]:
     return sorted(symbols, key=lambda s: (places.get(s.name, len(places)), s.name))
 
 
-def rank(symbol: sp.Symbol) -> tuple[int, str]:
-    """Where a symbol stands among the factors of a product."""
-    return _RANK.get(symbol.name, len(_RANK)), symbol.name
+def rank(symbol: sp.Symbol) -> tuple[int, str, int]:
+    """Where a symbol stands among the factors of a product; what is numbered, by its number."""
+    base, _, number = symbol.name.rpartition("_")
+    numbered = (base, int(number)) if base and number.isdecimal() else (symbol.name, 0)
+    return _RANK.get(symbol.name, len(_RANK)), *numbered

@@ -327,6 +327,10 @@ def _readings(answer: Explanation) -> Section:
         )
     if any(e.map is Map.TOP for e in selections):
         lines.append("a top counts one comparison an element it looks through; how it keeps the largest is left open")
+    if any(e.map is Map.INVERSE for e in answer.accounts[0].derivation.start.einsums):
+        lines.append(
+            "an inverse counts its substitution, on the vector pipe; merging small blocks would use the matrix pipe"
+        )
     if any(a.operand for a in answer.accounts) and answer.machine is not None:
         lines.append(
             "times are lower bounds at peak rates from data sheets; `derive machines` says where each comes from"

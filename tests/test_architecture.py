@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+import sympy as sp
 
 import derive
 from derive import denote, execute, flops, operators
@@ -143,3 +145,34 @@ def _public(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.C
 def test_a_file_fits_one_sitting(path: Path) -> None:
     """Fewer than 350 lines; one that needs more wants splitting."""
     assert len(path.read_text(encoding="utf-8").splitlines()) < LONGEST
+
+
+def test_every_value_is_frozen() -> None:
+    """A dataclass of ``derive`` or ``rules`` cannot be changed; a simulated cache is the one exception."""
+    changing = []
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ClassDef) or path.relative_to(ROOT).parts[0] not in ("derive", "rules"):
+                continue
+            for made in node.decorator_list:
+                name = ast.unparse(made)
+                if "dataclass" in name and "frozen=True" not in name:
+                    changing.append(f"{path.stem}.{node.name}")
+    assert changing == ["lru._Served"]
+
+
+def test_every_public_name_is_there() -> None:
+    """``from derive import NAME`` finds each name that is listed, and refuses any other with the list."""
+    for name in derive.__all__:
+        assert getattr(derive, name).__name__
+    with pytest.raises(AttributeError, match="derive has no 'flash'; its names are Cost, Einsum"):
+        _ = derive.flash
+
+
+@pytest.mark.parametrize("number", [-3.0, -0.5, 0.25, 2.0])
+@pytest.mark.parametrize("map_", [m for m in Map if m in (Map.NEG, Map.EXP, Map.TANH, Map.SIGMOID, Map.RELU, Map.COPY)])
+def test_an_operator_means_the_same_in_both_meanings(map_: Map, number: float) -> None:
+    """What the expression of an operator is worth is what the interpreter makes of the number."""
+    assert float(denote.MAPS[map_](sp.Float(number))) == pytest.approx(
+        float(operators.MAPS[map_](None, np.array(number)))
+    )

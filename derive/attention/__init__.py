@@ -12,9 +12,9 @@ MODULES = (
     "mha", "gqa", "gqa_repeated", "mqa", "cross", "decode", "cascade",
     "mla", "mla_latent", "grouped_latent", "grouped_tied", "differential",
     "bias", "bias_per_head", "bias_per_key", "alibi", "softcap", "sigmoid", "dropout", "sink_logits",
-    "linear", "linear_chunkwise", "linear_recurrent", "retention", "gla", "mlstm", "ssd", "delta",
+    "linear", "linear_chunkwise", "linear_recurrent", "retention", "gla", "mlstm", "ssd", "delta", "delta_chunkwise",
     "mha_backward", "gqa_backward", "mqa_backward", "cross_backward", "mla_backward",
-    "bias_backward", "alibi_backward", "softcap_backward", "sigmoid_backward", "dropout_backward",
+    "bias_backward", "alibi_backward", "softcap_backward", "sigmoid_backward", "dropout_backward", "linear_backward",
     "topk", "dsa", "nsa",
     "matmul",
 )  # fmt: skip

@@ -27,6 +27,4 @@ VARIANT = Variant(
     reference="DeepSeek-AI 2025, arXiv:2512.02556, section 2.1",
     widths={"Q_I": b_i, "K_I": b_i, "I": b_s, "T": POSITION_BYTES, "C": b_kv, "C_sel": b_kv, "K_rope": b, "K_sel": b},
     schedules=("per-query",),
-    own_mask="full",
-    no_mask="which keys a query attends to is what its indexer selects",
 )

@@ -25,6 +25,4 @@ VARIANT = Variant(
     reference="Yuan et al. 2025, arXiv:2502.11089, section 3.4 (blockwise selection within a group)",
     widths={"T": POSITION_BYTES, "K_sel": b_kv, "V_sel": b_kv},
     schedules=("naive", "per-query"),
-    own_mask="full",
-    no_mask="which keys a query attends to is what the positions say",
 )

@@ -57,7 +57,7 @@ class Count:
     @property
     def is_masked(self) -> bool:
         """Whether its count is of tiles that a mask leaves."""
-        return self.kernel.skips_masked and coverage(self.schedule.graph.mask, self.kernel.loops) is not None
+        return self.kernel.skips_masked and coverage(self.schedule.mask_of(self.kernel), self.kernel.loops) is not None
 
     @property
     def expressions(self) -> tuple[sp.Expr, ...]:
@@ -207,7 +207,7 @@ class Count:
     def _amount(self, kernel: Kernel, *, up: bool, tending: bool = False) -> sp.Expr:
         """Elements that *kernel* moves, sums over a mask's tiles replaced by their bounds."""
         schedule = self.schedule if kernel is self.kernel else self.schedule.replace((self.kernel,), kernel)
-        met = coverage(schedule.graph.mask, kernel.loops) if kernel.skips_masked else None
+        met = coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
         bounds: object = met
         if isinstance(met, DensityCoverage):
             bounds = replace(met, met_once=sp.Integer(int(up)))

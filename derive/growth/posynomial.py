@@ -189,8 +189,9 @@ def _extreme(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:
         return _bounded(winner, facts, up=up)
     if largest and not facts.decided and all(_never_negative(a, facts) for a in e.args):
         return sp.Add(*(_bounded(a, facts, up=up) for a in e.args)) / (1 if up else len(e.args))
-    word = "max" if largest else "min"
-    members = shown(sp.Tuple(*e.args))[1:-1]
+    within = min(e.atoms(sp.Min, sp.Max), key=lambda x: (sp.count_ops(x), str(x)))
+    word = "max" if isinstance(within, sp.Max) else "min"
+    members = shown(sp.Tuple(*within.args))[1:-1]
     raise DomainError(f"{word}({members}) is undecided: give a regime that says which is larger")
 
 
@@ -206,10 +207,15 @@ def _winner(e: sp.Expr, facts: Facts) -> sp.Expr | None:
 
 
 def _never_negative(difference: sp.Expr, facts: Facts) -> bool:
+    """Whether *difference*, or each factor of it, is a difference whose negative terms are outweighed."""
     try:
-        return _difference(sp.expand(_bounded(difference, facts, up=False)), facts) is not None
+        bound = sp.expand(_bounded(difference, facts, up=False))
     except DomainError:
         return False
+    if _difference(bound, facts) is not None:
+        return True
+    coefficient, factors = sp.factor_list(bound) if bound.is_Add and bound.is_polynomial() else (sp.S.One, [])
+    return len(factors) > 1 and coefficient > 0 and all(_difference(f, facts) is not None for f, _ in factors)
 
 
 def _refused(e: sp.Expr, facts: Facts, up: bool) -> sp.Expr:  # noqa: ARG001

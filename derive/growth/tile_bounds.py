@@ -32,7 +32,7 @@ from derive.interval import Interval
 from derive.mask import Mask
 from derive.schedule import Loop
 from derive.steps import Steps
-from derive.symbols import MEANINGS, ROW, is_fraction
+from derive.symbols import MEANINGS, ROW, N_k, N_q, is_fraction
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,10 @@ def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Con
         return []
     keys = mask.columns.xreplace(dict(alike))
     sizes = mask.pairs.free_symbols - mask.rows.free_symbols - mask.columns.free_symbols
+    sizes -= {
+        N_q,
+        N_k,
+    }  # where places of selected keys are masked, the lengths are those of what they are selected from
     return [(s, keys) for s in sorted(sizes, key=str) if s.name in MEANINGS and not is_fraction(s)]
 
 

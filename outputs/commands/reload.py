@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO
+from pathlib import Path
 
 import click
 
@@ -17,16 +17,14 @@ A file that was changed by hand is refused: each step is taken again by its rule
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("file", type=click.File(encoding="utf-8"))
-def reload(file: IO[str]) -> None:
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+def reload(file: Path) -> None:
     """Read derivations that `derive steps --json` wrote, taking each step again."""
-    from derive.errors import BadValueError
+    from derive.errors import repeated
+    from derive.reading import read_text
     from outputs.record.reading import MOST_CHARACTERS, load
 
-    try:
-        words = file.read(MOST_CHARACTERS + 1)
-    except UnicodeDecodeError:
-        raise BadValueError(f"{file.name} is no text; write one with `derive steps VARIANT --json`") from None
-    for found in load(words):
+    where = Path("/dev/stdin") if str(file) == "-" else file
+    for found in load(read_text(where, MOST_CHARACTERS, "`derive steps VARIANT --json`")):
         rules = ", ".join(str(step.rule) for step in found.steps)
-        click.echo(f"{found.name}: {len(found.steps)} steps hold{': ' if rules else ''}{rules}")
+        click.echo(f"{repeated(found.name)}: {len(found.steps)} steps hold{': ' if rules else ''}{rules}")

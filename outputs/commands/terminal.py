@@ -23,7 +23,7 @@ def show(sections: list[Any]) -> None:
 def _columns() -> int:
     """The width of output that goes to no terminal: ``COLUMNS``, else 120."""
     columns = os.environ.get("COLUMNS", "")
-    return max(40, int(columns)) if columns.isdigit() else 120
+    return min(max(40, int(columns)), 1000) if columns.isdecimal() and len(columns) < 9 else 120
 
 
 def show_json(value: Any) -> None:
@@ -35,8 +35,9 @@ def show_json(value: Any) -> None:
 
 def write(contents: Mapping[Path, str | bytes], *, force: bool, says: str = "") -> None:
     """Write every file, or none, and name each; *says* is added to the name."""
+    from derive.errors import path_named
     from outputs import writing
 
     writing.write(contents, force=force)
     for path in contents:
-        click.echo(f"wrote {path}{says}", err=True)
+        click.echo(f"wrote {path_named(path)}{says}", err=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from derive.errors import BadValueError, repeated
+from derive.errors import BadValueError, path_named, repeated
 from outputs.testing.table import lines_of, number
 
 SECTOR = 32
@@ -95,17 +95,18 @@ def read_profile(path: Path, kernel: str = "") -> Profile:
     if not known:
         wanted = ", ".join(list(COLUMNS)[:3])
         raise BadValueError(
-            f"{path} has no counter that is known; export {wanted}, ... (ncu --csv), or FETCH_SIZE (rocprof)"
+            f"{path_named(path)} has no counter that is known; export {wanted}, ... (ncu --csv), or FETCH_SIZE (rocprof)"
         )
     values = {value for _, _, value in known}
     if len(known) > 1 and len(values) == 1:
         raise BadValueError(
-            f"{path}: every counter is {float(next(iter(values))):g}, so nothing was counted; profile with counters enabled"
+            f"{path_named(path)}: every counter is {float(next(iter(values))):g}, so nothing was counted; "
+            "profile with counters enabled"
         )
     chosen = [f for f in known if kernel in f[0]]
     if not chosen:
         names = "; ".join(dict.fromkeys(repeated(name) for name, *_ in known))
-        raise BadValueError(f"no kernel of {path} has {repeated(kernel)} in its name; it has {names[:200]}")
+        raise BadValueError(f"no kernel of {path_named(path)} has {repeated(kernel)} in its name; it has {names[:200]}")
     return _together(chosen)
 
 
@@ -137,16 +138,16 @@ def _wide(path: Path, heads: list[str], rows: list[list[str]]) -> Iterable[tuple
     if named is not None and len(rows[0]) == len(heads) and not rows[0][named].strip():
         units, rows, start = [cell.strip() for cell in rows[0]], rows[1:], 3
     if not rows:
-        raise BadValueError(f"{path} has column heads and units and no row: profile at least one launch")
+        raise BadValueError(f"{path_named(path)} has column heads and units and no row: profile at least one launch")
     for n, row in enumerate(rows, start=start):
         if len(row) != len(heads):
-            raise BadValueError(f"{path}, row {n}: {len(row)} cells under {len(heads)} heads")
+            raise BadValueError(f"{path_named(path)}, row {n}: {len(row)} cells under {len(heads)} heads")
         for head, unit, cell in zip(heads, units, row, strict=True):
             matched = _HEAD.fullmatch(head)
             if matched is not None and matched[1] in COLUMNS:
                 yield (
                     (row[named].strip() if named is not None else "kernel"),
-                    *_counter(matched[1], matched[2] or unit, cell, f"{path}, row {n}"),
+                    *_counter(matched[1], matched[2] or unit, cell, f"{path_named(path)}, row {n}"),
                 )
 
 
@@ -156,12 +157,12 @@ def _long(path: Path, heads: list[str], rows: list[list[str]]) -> Iterable[tuple
     named = next((places[name] for name in _NAMES if name in places), None)
     for n, row in enumerate(rows, start=2):
         if len(row) != len(heads):
-            raise BadValueError(f"{path}, row {n}: {len(row)} cells under {len(heads)} heads")
+            raise BadValueError(f"{path_named(path)}, row {n}: {len(row)} cells under {len(heads)} heads")
         metric = row[places["Metric Name"]].strip()
         if metric in COLUMNS:
             unit = row[places["Metric Unit"]] if "Metric Unit" in places else ""
             name = row[named].strip() if named is not None else "kernel"
-            yield name, *_counter(metric, unit, row[places["Metric Value"]], f"{path}, row {n}")
+            yield name, *_counter(metric, unit, row[places["Metric Value"]], f"{path_named(path)}, row {n}")
 
 
 def _counter(column: str, unit: str, cell: str, where: str) -> tuple[str, Fraction]:

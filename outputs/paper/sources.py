@@ -44,7 +44,7 @@ def citations(reference: str) -> list[Citation]:
 def cited(reference: str) -> str:
     """A reference as LaTeX; one that names no paper is printed as it stands."""
     found = citations(reference)
-    words = re.sub(r"[;,]?\s*$", "", _ARXIV.sub("", reference).strip()).strip("; ")
+    words = re.sub(r",\s*(?=;|$)", "", _ARXIV.sub("", reference).strip()).strip("; ")
     if not found:
         return f"({escaped(reference)})"
     places = ", ".join(c.latex for c in found)

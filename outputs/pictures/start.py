@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from derive.symbols import C_L2, FRACTIONS, MAY_BE_ZERO, MEANINGS, N, N_k, N_q, symbol
 from outputs.pictures.amounts import symbols_of
+from rules.derivations import plan
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -114,7 +115,10 @@ def start(asked: Explanation) -> Start:
     }
     for name in sorted(needed - set(given) - tiles):
         numbers[name] = _first(name)
-    for small, large in asked.request.variant.divides:
+    parts = (
+        pair for a in asked.accounts for pair in plan(a.name).divides
+    )  # a schedule's own, such as its splits of the keys
+    for small, large in (*asked.request.variant.divides, *parts):
         if large.name in numbers:
             numbers[large.name] = lcm(int(numbers[large.name]), int(given.get(small.name, numbers.get(small.name, 1))))
         elif small.name in numbers and large.name in given:

@@ -117,5 +117,7 @@ def _tensor(record: Any, names: Names, where: str) -> Tensor:
 def _mask_numbered(record: Any, names: Names, where: str) -> Mask:
     number: int = of_kind(record, int, where)
     if not 0 <= number < len(names.masks):
-        raise BadValueError(f"{where} is mask {number}, and its graph lists {len(names.masks)}, counted from 0")
+        raise BadValueError(
+            f"{where} is mask {repeated(str(number))}, and its graph lists {len(names.masks)}, counted from 0"
+        )
     return names.masks[number]

@@ -118,12 +118,16 @@ def _graph(record: Any, where: str) -> Graph:
     names = Names()
     indices = {
         name: read_fields(
-            Index, {"name": name, **of_kind(part, dict, f"{where}.indices.{name}")}, names, f"{where}.indices.{name}"
+            Index,
+            {"name": name, **of_kind(part, dict, f"{where}.indices.{repeated(name)}")},
+            names,
+            f"{where}.indices.{repeated(name)}",
         )
         for name, part in member(record, "indices", dict, where).items()
     }
     widths = {
-        name: reread(part, f"{where}.widths.{name}") for name, part in member(record, "widths", dict, where).items()
+        name: reread(part, f"{where}.widths.{repeated(name)}")
+        for name, part in member(record, "widths", dict, where).items()
     }
     listed = member(record, "masks", list, where)
     names = Names(indices, widths, tuple(_mask(part, f"{where}.masks[{n}]") for n, part in enumerate(listed)))
@@ -168,7 +172,7 @@ def _subject(record: Any, graphs: list[Graph], where: str) -> Graph | Schedule:
 
 def _pick(graphs: list[Graph], number: int, where: str) -> Graph:
     if not 0 <= number < len(graphs):
-        raise BadValueError(f"{where} is graph {number}, and {len(graphs)} are listed, counted from 0")
+        raise BadValueError(f"{where} is graph {repeated(str(number))}, and {len(graphs)} are listed, counted from 0")
     return graphs[number]
 
 

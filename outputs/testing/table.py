@@ -7,13 +7,14 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-from derive.errors import BadValueError, repeated
+from derive.errors import BadValueError, path_named, repeated
 from derive.exact import Number
+from derive.reading import read_text
 
 LARGEST_FILE = 16 * 2**20
 """Bytes of a file that is read."""
 MOST_ROWS = 200_000
-_NUMBER = re.compile(r"[+-]?(\d+(?:,\d{3})+|\d+)?(\.\d+)?(?:[eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?(\d+(?:,\d{3})+|\d+)?(\.\d+)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 
 
 def number(text: str, where: str) -> Number:
@@ -42,28 +43,20 @@ def lines_of(path: Path) -> list[list[str]]:
     Raises:
         BadValueError: it cannot be read, is empty, too large, or no text.
     """
-    try:
-        size = path.stat().st_size
-        if size > LARGEST_FILE:
-            raise BadValueError(
-                f"{path} has {size} bytes; at most {LARGEST_FILE} (16 MiB) are read: export fewer rows or metrics"
-            )
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadValueError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadValueError(f"{path} is no UTF-8 text; export it as CSV") from None
+    text = read_text(path, LARGEST_FILE, "CSV")
     kept = [line for line in text.splitlines() if line.strip() and not line.startswith(("==", "#"))]
     if not kept:
-        raise BadValueError(f"{path} is empty: it needs a line of column heads and a row for each measurement")
+        raise BadValueError(
+            f"{path_named(path)} is empty: it needs a line of column heads and a row for each measurement"
+        )
     try:
         rows = list(csv.reader(kept, skipinitialspace=True, strict=True))
     except csv.Error as error:
-        raise BadValueError(f"{path} is no CSV: {error}") from None
+        raise BadValueError(f"{path_named(path)} is no CSV: {error}") from None
     if len(rows) > MOST_ROWS:
-        raise BadValueError(f"{path} has {len(rows)} rows; at most {MOST_ROWS} are read")
+        raise BadValueError(f"{path_named(path)} has {len(rows)} rows; at most {MOST_ROWS} are read")
     if len(rows) < 2:
-        raise BadValueError(f"{path} has column heads and no row: export at least one measurement")
+        raise BadValueError(f"{path_named(path)} has column heads and no row: export at least one measurement")
     return rows
 
 
@@ -75,10 +68,15 @@ def read_table(path: Path | str) -> list[dict[str, Number]]:
     """
     heads, *rows = lines_of(Path(path))
     if len(set(heads)) != len(heads):
-        raise BadValueError(f"{path} has a column head twice; name each column once")
+        raise BadValueError(f"{path_named(path)} has a column head twice; name each column once")
     found = []
     for n, row in enumerate(rows, start=2):
         if len(row) != len(heads):
-            raise BadValueError(f"{path}, row {n}: {len(row)} cells under {len(heads)} heads")
-        found.append({head: number(cell, f"{path}, row {n}, {head}") for head, cell in zip(heads, row, strict=True)})
+            raise BadValueError(f"{path_named(path)}, row {n}: {len(row)} cells under {len(heads)} heads")
+        found.append(
+            {
+                head: number(cell, f"{path_named(path)}, row {n}, {repeated(head)}")
+                for head, cell in zip(heads, row, strict=True)
+            }
+        )
     return found

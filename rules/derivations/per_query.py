@@ -5,7 +5,7 @@ import sympy as sp
 from derive.rewrite import WherePossible
 from derive.symbols import B_c, B_r
 from rules.plan import Plan
-from rules.schedule import fuse_pairs, keep_resident, launch, rows_of_heads, tile
+from rules.schedule import fuse_pairs, keep_resident, launch, rows_of_heads, skip_masked, tile
 from rules.streamed import STREAMED
 
 ONE_QUERY = tile.tile("q", sp.Integer(1), beside="j")
@@ -28,6 +28,7 @@ PLAN = Plan(
         WherePossible(launch.QUERIES),
         WherePossible(tile.INDEXED),
         WherePossible(launch.HEADS),
+        WherePossible(skip_masked.RULE),
         WherePossible(keep_resident.FORWARD),
     ),
     tiles={B_r: sp.Integer(64), B_c: sp.Integer(64)},

@@ -2,9 +2,10 @@
 
     for (q tile, k tile): body   =   for (q tile, k tile) with a kept pair: body
 
-Precondition  every Einsum that pairs q with k or reduces over k runs over kept pairs only; nothing that carries both q and k
-              leaves the kernel.
-Proof         a tile without a kept pair adds no point to any reduction: (max of nothing, sum of nothing) is the unit.
+Precondition  every Einsum that pairs q with k or reduces over k runs over kept pairs only; what carries both q and k leaves the
+              kernel only for Einsums over kept pairs.
+Proof         a tile without a kept pair adds no point to any reduction: (max of nothing, sum of nothing) is the unit; and what
+              is not written of a tile, nobody reads.
 Effect        key tiles met fall from T_r T_c to those that a kept pair touches: T (T + 1)/2 for a causal square.
 Reference     Dao 2023, arXiv:2307.08691, section 3.1 (causal masking).
 """
@@ -22,10 +23,10 @@ from rules.schedule.examples import flash, fused, loop, streaming
 
 def shape(schedule: Schedule) -> Iterator[Kernel]:
     """Kernels that tile both indices of a mask and do not skip yet."""
-    mask = schedule.graph.mask
-    if mask is None:
-        return
     for kernel in schedule.kernels:
+        mask = schedule.mask_of(kernel)
+        if mask is None:
+            continue
         tiled = kernel.loop_of(mask.row) is not None and kernel.loop_of(mask.column) is not None
         if tiled and not kernel.skips_masked:
             yield kernel
@@ -37,21 +38,24 @@ def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
 
 
 def _only_kept_pairs(schedule: Schedule, kernel: Kernel) -> bool:
-    mask = schedule.graph.mask
+    mask = schedule.mask_of(kernel)
     if mask is None:
         return True
     for e in schedule.nodes(kernel):
         names = {i.name for i in e.space}
         pairs = mask.column in names and (mask.row in names or mask.column in {i.name for i in e.reduced})
-        if pairs and e.domain is None:
+        if pairs and e.domain != mask:
             return False
     return True
 
 
 def _nothing_left_unwritten(schedule: Schedule, kernel: Kernel) -> bool:
-    mask = schedule.graph.mask
-    pair = {mask.row, mask.column} if mask else set()
-    return not any(pair <= {i.name for i in t.indices} for t in schedule.outputs_of(kernel))
+    mask = schedule.mask_of(kernel)
+    return mask is None or all(
+        t.name not in schedule.graph.outputs and all(e.domain == mask for e in schedule.graph.readers[t.name])
+        for t in schedule.outputs_of(kernel)
+        if {mask.row, mask.column} <= {i.name for i in t.indices}
+    )
 
 
 def _causal(*, unmasked_sum: bool = False, scores_leave: bool = False) -> Schedule:
@@ -81,7 +85,7 @@ RULE: Rule[Schedule] = Rule(
             counterexample=lambda: _causal(unmasked_sum=True),
         ),
         Precondition(
-            says="nothing that carries both q and k leaves the kernel",
+            says="what carries both q and k leaves the kernel only for Einsums over kept pairs",
             holds=_nothing_left_unwritten,
             counterexample=lambda: _causal(scores_leave=True),
         ),

@@ -2,7 +2,8 @@
 
     C[i,j] = sum_k A[i,k] B[k,j]   =   for tiles of i, of j, of k:  C[tile i, tile j] += A[tile i, tile k] B[tile k, tile j]
 
-Precondition  the sum is not rescaled as a maximum rises: its parts may be added up as they are.
+Precondition  the sum is not rescaled as a maximum rises: its parts may be added up as they are; the factors are two tensors,
+              since a tile of rows of one tensor does not hold its tile of columns.
 Proof         a sum may be taken in parts; each tile of C is finished before the next one starts.
 Effect        the tiles of A, B and C are what fast memory must hold, whatever the extents; A is read once for each tile of j, B
               once for each tile of i, C is written once.
@@ -16,9 +17,10 @@ from collections.abc import Iterator
 import sympy as sp
 
 from derive.flops import is_contraction
+from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule, lift
-from derive.symbols import B_c, B_d, B_r
+from derive.symbols import B_c, B_d, B_r, N_q, b, d
 from rules.schedule.examples import streaming, three_pass
 
 
@@ -47,6 +49,17 @@ def _plain_sum(schedule: Schedule, kernel: Kernel) -> bool:
     return all(e.rescale is None for e in schedule.nodes(kernel))
 
 
+def _two_tensors(schedule: Schedule, kernel: Kernel) -> bool:
+    (product,) = schedule.nodes(kernel)
+    return len({t.name for t in product.inputs}) == 2
+
+
+def _of_one_tensor() -> Schedule:
+    """Keys with keys: K K^T."""
+    extents = {"q": N_q, "k": N_q, "d": d}
+    return lift(cascade("Y[q,k] = sum[d] K[q,d] * K[k,d]", extents, outputs=("Y",), width=b))
+
+
 def _rescaled() -> Schedule:
     """The online softmax op by op, its first product tiled: the second is repaired as a maximum of another kernel rises."""
     schedule = lift(streaming())
@@ -64,6 +77,11 @@ RULE: Rule[Schedule] = Rule(
             says="its sum is not rescaled, so that parts of it may be added up as they are",
             holds=_plain_sum,
             counterexample=_rescaled,
+        ),
+        Precondition(
+            says="its factors are two tensors, so that no loop cuts one under two names",
+            holds=_two_tensors,
+            counterexample=_of_one_tensor,
         ),
     ),
     rewrite=rewrite,

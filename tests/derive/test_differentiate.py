@@ -128,9 +128,13 @@ def test_every_operator_s_gradient_is_a_finite_difference(text: str, mask: objec
 def test_every_operator_has_a_derivative_or_is_refused() -> None:
     """The cases above use all of them; the softmax's gradient has none."""
     used = {e.map for text in OPERATORS.values() for e in cascade(text, SMALL, outputs=(), width=b).einsums}
-    assert used == set(Map) - {Map.SOFTMAX_GRADIENT, Map.VIEW, Map.RELU, Map.MAXIMUM, Map.TOP, Map.GATHER}
+    none = {Map.SOFTMAX_GRADIENT, Map.VIEW, Map.RELU, Map.MAXIMUM, Map.TOP, Map.GATHER, Map.INVERSE}
+    assert used == set(Map) - none
     with pytest.raises(IllFormedError, match="gather has no derivative here"):
         differentiate(variant("topk").graph())
+    square = {"q": N_q, "k": N_q}
+    with pytest.raises(IllFormedError, match="inverse has no derivative here"):
+        differentiate(cascade("T[q,k] = inverse(A[q,k])", square, outputs=("T",), width=b))
     back = differentiate(variant("mha").graph())
     with pytest.raises(IllFormedError, match="softmax_gradient has no derivative here"):
         differentiate(Graph((*back.given, *back.einsums), back.outputs))

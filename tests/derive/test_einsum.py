@@ -51,7 +51,7 @@ def test_a_node_prints_as_mathematics() -> None:
 
 
 ARITIES = {"position": 0} | dict.fromkeys(
-    ("copy", "view", "neg", "exp", "log", "tanh", "sigmoid", "relu", "top", "keep", "softmax"), 1
+    ("copy", "view", "neg", "exp", "log", "tanh", "sigmoid", "relu", "top", "keep", "softmax", "inverse"), 1
 )
 
 

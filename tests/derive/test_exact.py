@@ -92,3 +92,11 @@ def test_a_long_sum_without_a_fast_form_is_refused() -> None:
 def test_gcd_is_evaluated_once_numbers_are_there() -> None:
     """The greatest common divisor of symbols stays a symbol of its own."""
     assert value(Gcd(N_q, d), {"N_q": 132, "d": 64}) == 4
+
+
+def test_a_condition_is_worth_one_or_nothing() -> None:
+    """What holds always and what never holds, alone and as a case."""
+    assert (value(sp.true, {}), value(sp.false, {})) == (1, 0)
+    assert (
+        value(sp.Piecewise((1, sp.And(sp.false, N_q > 3, evaluate=False)), (2, True), evaluate=False), {"N_q": 5}) == 2
+    )

@@ -80,6 +80,21 @@ def test_a_reduction_beside_an_operator_is_a_second_operation() -> None:
     assert operations(Einsum(a, (a,), Map.COPY)) == {}
 
 
+@pytest.mark.parametrize(
+    ("map_", "counts"),
+    [
+        *((m, {Pipe.VECTOR: 1}) for m in (Map.NEG, Map.RELU)),
+        *((m, {Pipe.SFU: 1}) for m in (Map.EXP, Map.LOG, Map.TANH)),
+        (Map.SIGMOID, {Pipe.SFU: 1, Pipe.VECTOR: 2}),
+        (Map.VIEW, {}),
+    ],
+)
+def test_each_function_of_one_number_has_its_count(map_: Map, counts: dict[Pipe, int]) -> None:
+    """A sigmoid is 1/2 + tanh(x/2)/2 with x/2 folded into what comes before: one function, a product and a sum."""
+    a = Tensor("A", (R, K), b)
+    assert operations(Einsum(a, (a,), map_)) == counts
+
+
 def test_a_softmax_is_opaque() -> None:
     """The message says which rule opens it."""
     with pytest.raises(IllFormedError, match="softmax is opaque to counting; apply split-softmax first"):

@@ -1,5 +1,6 @@
 """What is on chip and in memory at once."""
 
+import pytest
 import sympy as sp
 
 from derive.exact import value
@@ -14,7 +15,7 @@ from derive.footprint import (
 )
 from derive.notation import cascade
 from derive.rewrite import apply_once
-from derive.schedule import lift
+from derive.schedule import Loop, lift
 from derive.symbols import B, B_c, B_r, N_k, N_q, b, b_acc, b_kv, b_l, b_s, d, d_v, h
 from rules.schedule import pack_heads
 from rules.schedule.examples import flash, fused, loop, streaming, three_pass, two_pass
@@ -123,3 +124,11 @@ def test_an_output_stays_after_its_last_reader() -> None:
     for outputs, tensors in ((("W",), 3), (("Y", "W"), 4)):
         graph = cascade(text, {"q": N_q}, outputs=outputs, width=b)
         assert value(memory_peak(lift(graph)).amount, {"N_q": 5, "b": 2}) == tensors * 5 * 2
+
+
+@pytest.mark.parametrize(("tile", "tiled"), [(1, False), (2, True), (64, True), (B_r, True)])
+def test_a_kernel_is_tiled_from_two_on(tile: sp.Expr, tiled: bool) -> None:
+    """A loop of one row a trip leaves no size to choose."""
+    graph = streaming()
+    rows = Loop((graph.indices["q"],), sp.sympify(tile), True)
+    assert bool(tiled_kernels(fused(graph, rows))) is tiled

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from derive.exact import value
 from derive.lru import Cache, replay_cache
 from derive.notation import cascade
 from derive.replay import walk
@@ -190,7 +191,10 @@ def test_a_dirty_line_is_written_once_when_it_leaves() -> None:
 def test_hbm_moves_at_most_what_the_sms_move(
     pair: tuple[str, str], mask: str, numbers: dict[str, int], running: int, capacity: int
 ) -> None:
-    """A cache only saves: tensor by tensor and direction by direction, and what must be written is."""
+    """A cache only saves: tensor by tensor and direction by direction, and what must be written is.
+
+    A result that is added to in memory may be written more often by the SMs than it leaves the cache.
+    """
     cut, numbers = derivation(*pair, mask).schedule, fitted(pair[0], numbers)
     widths = dict.fromkeys(cut.graph.tensors, Fraction(1))
     found = replay_cache(cut, numbers, running=running, capacity=capacity, widths=widths)
@@ -198,4 +202,4 @@ def test_hbm_moves_at_most_what_the_sms_move(
         assert found[name][0] <= read
         assert found[name][1] <= written
     for name in cut.graph.outputs:
-        assert found[name][1] == walk(cut, numbers).moves[name][1]
+        assert found[name][1] >= value(cut.graph.tensors[name].size, numbers)

@@ -15,7 +15,6 @@ from derive.operators import Array
 from derive.selection import random_positions
 from derive.symbols import N_k
 from outputs.explanation import Explanation
-from outputs.paper.statement import amounts
 from outputs.request import read_request
 from rules.derivations import plan
 from tests.rules.meaning import counted, walked
@@ -133,14 +132,12 @@ def test_what_would_gather_from_its_own_kernel_is_refused(name: str) -> None:
 
 
 def test_forms_that_grow_with_no_length_leave_the_threshold_alone() -> None:
-    """Of the 25 intermediates of the unfused program some are as large at any length; its HBM bytes are a sum over tensors."""
+    """Of the 25 intermediates of the unfused program some are as large at any length."""
     account = Explanation(read_request(variant("nsa"), ()), ("naive",))
-    (naive,) = account.accounts
     limit = account.thresholds["naive"]
     assert limit is not None
     assert not limit.formula.has(sp.zoo, sp.nan)
     assert N_k not in limit.formula.free_symbols
-    assert len(amounts(account, naive)) > 20
 
 
 def test_sizes_that_divide_an_open_length_are_no_mistake() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -163,10 +164,13 @@ def test_a_selection_puts_one_index_in_the_place_of_one(line: str) -> None:
         small(line, line[0])
 
 
-def test_a_top_takes_no_mask() -> None:
-    """What it would leave of a row that sees fewer keys is not said."""
-    with pytest.raises(IllFormedError, match="without a mask"):
-        cascade("T[q,k] = top(X[q,j])", SIZES, outputs=("T",), width=b, mask=causal(N_q, N_k, column="j"))
+def test_a_mask_of_a_top_is_over_what_it_looks_through() -> None:
+    """One over its result says nothing of which keys there are to select from."""
+    text = "T[q,k] = top(X[q,j])"
+    (top,) = cascade(text, SIZES, outputs=("T",), width=b, mask=causal(N_q, N_k, column="j")).einsums
+    assert top.domain is not None
+    with pytest.raises(IllFormedError, match="so it pairs two of q, j; got q, k"):
+        replace(top, domain=causal(N_q, n_t))
     pairs = cascade("T[q,k] = top(X[q,j])\n" + GATHERED, SIZES, outputs=("S",), width=b, mask=causal(N_q, n_t))
     assert [e.domain is None for e in pairs.einsums] == [True, False, False]
 
@@ -274,8 +278,7 @@ def test_positions_have_names_in_expressions() -> None:
     [
         (("N=100", "topk=200"), r"topk=200: there cannot be more keys .* than 100, with N=100; give at most 100"),
         (("Nq=1", "Nk=64", "topk=65"), "with Nk=64; give at most 64"),
-        (("N=100", "topk=20", "mask=causal"), "topk takes no mask: which keys a query attends to"),
-        (("N=100", "topk=20", "W=5"), "topk has no W: it takes no mask"),
+        (("N=100", "topk=20", "W=5"), "W= is used by mask=window or sinks"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_sentence(words: tuple[str, ...], says: str) -> None:

@@ -4,6 +4,7 @@ import pytest
 import sympy as sp
 
 from derive.attention import names, variant
+from derive.einsum import Map
 from derive.errors import BadValueError, UnknownNameError
 from derive.graph import Graph
 from derive.symbols import MEANINGS, N_k, N_q, b, b_kv, b_p, b_s, d, d_v, h, h_k
@@ -12,8 +13,10 @@ MASKABLE = [n for n in names() if {"q", "k"} <= set(variant(n).extents) and vari
 RECURRENT = [n for n in names() if variant(n).own_mask not in (None, "full")]
 
 
-@pytest.mark.parametrize("name", MASKABLE)
-@pytest.mark.parametrize("mask", ["full", "causal", "window-tl", "global-local"])
+MASKED = [(n, m) for n in MASKABLE for m in ("full", "causal", "window-tl", "global-local") if variant(n).takes(m)]
+
+
+@pytest.mark.parametrize(("name", "mask"), MASKED)
 def test_every_variant_is_a_graph_under_every_mask(name: str, mask: str) -> None:
     """Its inputs in, its outputs out, and the other way round on the way back; the scores have a mask or none."""
     graph = variant(name).graph(mask)
@@ -27,21 +30,25 @@ def test_every_variant_is_a_graph_under_every_mask(name: str, mask: str) -> None
         assert {t.name for t in graph.inputs} >= set(found.constants)
     assert (graph.mask.name if graph.mask else "full") == mask
     for e in (*graph.given, *graph.einsums):
-        pairs = {"q", "k"} <= {i.name for i in e.space}
+        over = {i.name for i in e.space}
+        pairs = {"q", "k"} <= over or any(set(m.axes) <= over for m in graph.masks)
         assert (e.domain is not None) == (pairs and mask != "full")
     assert all(MEANINGS[s.name].key for s in found.symbols)
 
 
 @pytest.mark.parametrize("name", RECURRENT)
 def test_a_variant_with_a_mask_of_its_own_takes_no_other(name: str) -> None:
-    """It is a recurrence, and causal by it; what runs over the pairs of a chunk is masked, whatever is not said."""
+    """It is a recurrence, and causal by it; what runs over the pairs of a chunk is masked, whatever is not said.
+
+    An inverse needs no mask: it is a triangle by itself.
+    """
     found = variant(name)
     graph = found.graph()
     assert graph == found.graph(found.own_mask or "full")
     assert graph.recurrences
     for e in graph.einsums:
         pairs = {"q", "k"} <= {i.name for i in e.output.indices}
-        assert e.domain is not None or not pairs
+        assert e.domain is not None or not pairs or e.map is Map.INVERSE
     assert found.seen_by(graph.mask).startswith("causal by its recurrence")
     with pytest.raises(
         BadValueError, match=f"{name} is causal by its recurrence and takes no other mask; leave mask=window out"
@@ -97,3 +104,36 @@ def test_an_unknown_mask_is_refused_with_the_nearest() -> None:
         variant("mha").graph("casual")
     with pytest.raises(UnknownNameError, match="there is no variant 'mah'; did you mean mha"):
         variant("mah")
+
+
+@pytest.mark.parametrize("name", [n for n in names() if not n.endswith("-backward") and n != "matmul"])
+def test_every_output_has_an_element_for_each_query_head_and_value(name: str) -> None:
+    """However its heads are grouped and its queries cut into chunks: B h N_q times the width of a value."""
+    graph = variant(name).graph()
+    tensors = {t.name: t for e in graph.einsums for t in (e.output, *e.inputs)}
+    for output in graph.outputs:
+        size = sp.Mul(*(i.extent for i in tensors[output].indices))
+        queries = {s for s in size.free_symbols if s.name == "N_q"}
+        width = {s for s in size.free_symbols if s.name in ("d", "d_v", "d_c")}
+        assert len(width) == 1
+        assert size == sp.Mul(*(s for s in size.free_symbols if s.name in ("B", "h")), *queries, *width)
+
+
+@pytest.mark.parametrize("name", ["gqa", "gqa-repeated", "grouped-latent", "grouped-tied"])
+def test_no_head_is_lost_between_groups(name: str) -> None:
+    """Groups times heads a group are the query heads, of every tensor that has both."""
+    graph = variant(name).graph()
+    tensors = {t.name: t for e in graph.einsums for t in (e.output, *e.inputs)}
+    sizes = [sp.Mul(*(i.extent for i in t.indices)) for t in tensors.values() if t.indices]
+    assert not any(sp.denom(size) != 1 for size in sizes)
+    powers = [size.as_powers_dict() for size in sizes]
+    assert all(exponent == 1 for each in powers for base, exponent in each.items() if base.name in ("h", "h_k"))
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "width"), [("dropout", "D", 1), ("topk", "T", 4), ("dsa", "T", 4), ("mha", "S", b_s)]
+)
+def test_a_tensor_of_another_type_has_its_width(name: str, tensor: str, width: sp.Expr) -> None:
+    """A dropout mask is a byte an element, as PyTorch keeps it; positions are 32-bit integers."""
+    tensors = {t.name: t for e in variant(name).graph().einsums for t in (e.output, *e.inputs)}
+    assert tensors[tensor].width == width

@@ -58,7 +58,7 @@ def counts(name: str, schedule: str, mask: Pattern = Pattern()) -> dict[str, sp.
 
 def at(found: dict[str, sp.Expr], numbers: dict[str, int]) -> dict[str, object]:
     """The counts at *numbers*; a tensor that does not move counts as one that is not there."""
-    known = {**BYTES, **MACHINE, **numbers}
+    known = {**BYTES, **MACHINE, "n_s": next(n for n in (3, 2, 1) if numbers["N_k"] % n == 0), **numbers}
     return {name: n for name, amount in found.items() if (n := value(amount, known)) != 0}
 
 

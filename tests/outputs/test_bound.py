@@ -114,6 +114,17 @@ def test_a_mask_without_a_class_says_why(words: tuple[str, ...], why: str) -> No
     assert "derive explain" in answer.err
 
 
+def test_selected_keys_have_classes_under_their_own_limits() -> None:
+    """No more blocks are selected than there are, and sizes without a default divide, whatever they are."""
+    found = bound("nsa", "--schedule", "flash2,per-query")
+    assert found["assumed"] == "d_s <= l_c and d_s <= l_s <= N_k and n_b <= N_k/l_s and W <= N_k"
+    for schedule in ("flash2", "per-query"):
+        assert {*found["schedules"][schedule]["theta"]} == {"W*d", "d*l_s*n_b", "N_k*d/d_s", "N_k*l_c/d_s**2"}
+    causal = bound("topk", "mask=causal", "--schedule", "per-query")
+    assert causal["assumed"] == "n_t <= N"
+    assert ("N*n_t", "1/2") in {(lower["theta"], lower["constant"]) for lower in causal["lower_bounds"]}
+
+
 def test_flash2_is_tight_where_the_theorem_says() -> None:
     """For d^2 <= M <= N d; below d^2 a factor d/sqrt(M) is lost."""
     gaps = {g["regime"]: g for g in bound("mha", "--where", "d <= N")["schedules"]["flash2"]["gaps"]}

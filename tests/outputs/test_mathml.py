@@ -63,12 +63,13 @@ def test_every_formula_of_the_engine_is_drawn() -> None:
 def test_every_operator_is_drawn(map_: Map) -> None:
     """The equation of each kind of Einsum, an operator that is added tomorrow too."""
     q = Index("q", N_q)
-    j, k = Index("j", N_k), Index("k", n_t)
-    shapes = (  # of the operands and the result: some read scalars alone, some choose keys k among keys j, or read those
+    j, k, row = Index("j", N_k), Index("k", n_t), Index("i", N_q)
+    shapes = (  # of the operands and the result: some read scalars alone, some choose keys k among keys j; a square
         ((q,), (q,), (q,)),
         ((), (), (q,)),
         ((q, j), (q, j), (q, k)),
         ((j,), (q, k), (q, k)),
+        ((q, row), (), (q, row)),
     )
     for first, second, result in shapes:
         x, y = Tensor("X", first, b), Tensor("Y_s", second, b)

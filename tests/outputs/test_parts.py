@@ -57,3 +57,44 @@ def test_every_count_of_the_catalogue_is_cut_alike(variant: str, schedule: str) 
         for room in (1, 10**3, 10**5, 10**9):
             at = {s.name: drawn.randint(1, 12) for s in sorted(amount.free_symbols, key=str)} | {C_L2.name: room}
             assert value(parts.written_out(named), at) == value(amount, at)
+
+
+def test_a_sum_that_is_repeated_is_named_once() -> None:
+    """What is added to a sum belongs to it; a sum that stands once stays where it is."""
+    w, x, y, i = *SYMBOLS[:3], sp.Symbol("i", integer=True)
+    visits = y + sp.Sum(sp.ceiling((x + i) / 3), (i, 0, w - 1))
+    once = sp.Sum(sp.floor((x + i) / 5), (i, 0, w - 1))
+    parts = Parts()
+    named = parts.shared(x * visits + y * visits + once)
+    ((name, part),) = parts.since(0)
+    assert part == visits
+    assert named == x * name + y * name + once
+    assert parts.shared(w * visits) == w * name  # a name that is there is used again
+    assert Parts().shared(w * visits) == w * visits
+
+
+@settings(max_examples=40)
+@given(numbers=st.tuples(*3 * (st.integers(1, 9),)), seed=st.integers(0, 99))
+def test_shared_sums_put_back_have_the_value_of_the_whole(numbers: tuple[int, ...], seed: int) -> None:
+    """Random sums of random multiples of few sums over tiles."""
+    w, x, y = SYMBOLS[:3]
+    i, random = sp.Symbol("i", integer=True), Random(seed)
+    sums = [sp.Sum(sp.ceiling((n * x + i) / (n + 1)), (i, 0, w - 1)) + random.choice((0, y)) for n in range(1, 4)]
+    terms = [random.choice((w, x, y)) * (random.choice(sums) - random.choice((0, x))) for _ in range(6)]
+    parts, amount = Parts(), sp.Add(*terms)
+    at = {s.name: n for s, n in zip(SYMBOLS, numbers, strict=False)}
+    assert value(parts.written_out(parts.shared(amount)), at) == value(amount, at)
+
+
+def test_cases_of_one_amount_are_one_case() -> None:
+    """Where what does not fit moves as much as what does, there is nothing to tell apart."""
+    w, x, y = SYMBOLS[:3]
+    told = [sp.Le(s, C_L2, evaluate=False) for s in (w, x, y)]
+    same = [
+        sp.Piecewise((2 * y + 2 * s, c), (2 * (y + s), True), evaluate=False)
+        for s, c in zip((w, x), told, strict=False)
+    ]
+    other = sp.Piecewise((w, told[2]), (x, True), evaluate=False)
+    parts = Parts()
+    parts.of(sp.Add(*same, other))
+    assert [part for _, part in parts.since(0)] == [other]

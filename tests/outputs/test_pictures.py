@@ -48,6 +48,12 @@ def test_every_question_begins_somewhere(name: str) -> None:
     assert not set(found.chosen) & {"h"}
 
 
+def test_the_parts_of_a_schedule_divide_a_length_that_was_given() -> None:
+    """300 keys are not cut into the 64 equal parts that one would begin with."""
+    found = begun("Nk=300", name="decode", schedules=("split-kv",))
+    assert found.chosen["n_s"] == 4
+
+
 def test_a_tile_that_differs_between_schedules_has_a_slider_each() -> None:
     """flash1 chooses its tiles by M; the number of flash2 is another."""
     found = begun(schedules=("flash1", "flash2"))

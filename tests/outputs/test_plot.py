@@ -166,7 +166,7 @@ def test_the_command_writes_one_file_and_keeps_another(tmp_path: Path) -> None:
     words = ("plot", "traffic", "mha", "d=64", "--on", "h100-sxm", "-o", str(target))
     first = derive(*words)
     assert (first.code, first.out) == (0, "")
-    assert first.err == f"not in the question, so drawn at N_k = 8192, N_q = 8192\nwrote {target}\n"
+    assert first.err == f"wrote {target}\nnot in the question, so drawn at N_k = 8192, N_q = 8192\n"
     before = target.read_bytes()
     again = derive(*words)
     assert (again.code, again.err.count("\n")) == (2, 1)

@@ -15,7 +15,7 @@ from derive.theorems.theorem import theorems
 from outputs.explanation import Explanation
 from outputs.paper.document import body
 from outputs.paper.layout import WIDE
-from outputs.paper.sources import bibtex, numbers
+from outputs.paper.sources import bibtex, cited, numbers
 from outputs.request import read_request
 from rules.catalogue import ALL
 from rules.derivations import names as schedule_names
@@ -55,6 +55,15 @@ def disagreement(who: str, year: int, number: str, entry: dict[str, Any]) -> str
     if not entry["year"] <= year <= entry["year"] + 2:  # a paper is printed up to two years behind its preprint
         return f"year {entry['year']}, not {year}"
     return "" if entry["year"] == 2000 + int(number[:2]) else f"year {entry['year']} of arXiv:{number}"
+
+
+def test_words_between_two_papers_end_without_a_comma() -> None:
+    """What stood before a number goes with the number."""
+    found = cited(
+        "Katharopoulos et al. 2020, arXiv:2006.16236; in chunks: Yang et al. 2023, arXiv:2312.06635, section 2.2"
+    )
+    places = r"\DeriveCite{arXiv:2006.16236}, \DeriveCite[section 2.2]{arXiv:2312.06635}"
+    assert found == f"(Katharopoulos et al. 2020; in chunks: Yang et al. 2023; {places})"
 
 
 def test_every_paper_that_may_be_cited_has_an_entry_and_every_entry_is_cited() -> None:

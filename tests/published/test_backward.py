@@ -9,10 +9,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from derive.attention import variant
 from derive.einsum import Einsum, Map, Reduce, Tensor
+from derive.evaluate import evaluate
 from derive.exact import value
 from derive.graph import Graph
 from derive.schedule import Schedule
@@ -46,6 +48,29 @@ def test_case_34_five_products_to_two_are_2_5_only_for_equal_widths() -> None:
     assert product_ratio(SEED, "naive-backward") == 2
     assert product_ratio("N=1000 d=192 dv=128 mask=causal", "naive-backward") == 2
     assert product_ratio("N=1000 d=64 mask=causal", "flash1-backward") == Fraction(5, 2)
+
+
+def test_linear_attention_s_gradients_are_its_paper_s_sums() -> None:
+    """Katharopoulos et al. 2020, arXiv:2006.16236, equations 13 to 15: running sums forwards and backwards, causal.
+
+    As masked quadratic products they are 4 with the scores saved, 5 with them made again.
+    """
+    rng = np.random.default_rng(0)
+    q, k = rng.standard_normal((2, 7, 3))
+    v, g = rng.standard_normal((2, 7, 2))
+    before = np.cumsum(k[:, :, None] * v[:, None, :], axis=0)
+    after = np.cumsum((q[:, :, None] * g[:, None, :])[::-1], axis=0)[::-1]
+    wanted = {
+        "dQ": np.einsum("nde,ne->nd", before, g),
+        "dK": np.einsum("nde,ne->nd", after, v),
+        "dV": np.einsum("nde,nd->ne", after, k),
+    }
+    given = {name: x[None, None] for name, x in {"Q": q, "K": k, "V": v, "dO": g}.items()}
+    found = evaluate(variant("linear-backward").graph("causal"), given)
+    for name, rows in wanted.items():
+        np.testing.assert_allclose(found[name][0, 0], rows, rtol=1e-10, atol=1e-12)
+    assert matmul_flop(f"linear-backward {SEED}", "naive-backward") == 8 * 8192**2 * 128
+    assert matmul_flop(f"linear-backward {SEED}", "flash2-backward") == 10 * 8192**2 * 128
 
 
 def test_a_flop_counter_s_backward_pass() -> None:

@@ -26,7 +26,7 @@ from rules.derivations import plan
 from tests.outputs.command import derive
 
 ONE_HEAD = {"N_q": 8192, "d": 128, "d_v": 128, "h": 1, "B": 1}
-CHUNKED = ("linear-chunkwise", "retention", "gla", "mlstm", "ssd")
+CHUNKED = ("linear-chunkwise", "retention", "gla", "mlstm", "ssd", "delta-chunkwise")
 BY_TOKEN = ("linear-recurrent", "delta")
 Step = Callable[[Array, dict[str, Array], int], tuple[Array, Array]]
 """The state after a token and its output, from the state before, the token's operands and its number."""
@@ -155,6 +155,43 @@ def test_case_80_the_gated_delta_rule_takes_7_dk_dv_a_token() -> None:
     assert "H" not in traffic(schedule("delta", "chunkwise")).by_tensor
 
 
+def test_case_80_in_chunks_of_64_an_fp32_state_goes_through_memory_in_16_mib() -> None:
+    """The same pull request: 8192 tokens are 128 chunks, 64 KiB each way; every schedule that keeps the state in memory."""
+    for how, numbers in (("recurrent", {"B_r": 1}), ("chunkwise-materialised", {})):
+        state = traffic(schedule("delta-chunkwise", how)).by_tensor["H"]
+        through_memory = {c: 4 * value(state.read + state.write, {**ONE_HEAD, **numbers, "C_k": c}) for c in (1, 64)}
+        assert through_memory == {1: 2**30, 64: 16 * 2**20}
+    assert "H" not in traffic(schedule("delta-chunkwise", "chunkwise")).by_tensor
+
+
+def test_the_delta_rule_in_chunks_takes_the_products_of_its_wy_form() -> None:
+    """DeltaNet, arXiv:2406.06484, section 3: K K^T, T V, T K, Q K^T and its product with u, each C x C under the diagonal.
+
+    Three products with the state, W H, K^T u and Q H, are 6 d dv a token; T itself is (C^3 - C)/6 multiply-adds a chunk.
+    """
+    made = flops(graph("delta-chunkwise"))
+    pairs = C_k * (C_k + 1) / 2
+    a_chunk = 2 * pairs * (3 * d + 2 * d_v) + 6 * C_k * d * d_v
+    assert sp.expand(one_head(made[Pipe.MMA].amount) - N_q / C_k * a_chunk) == 0
+    (inverse,) = (e for e in graph("delta-chunkwise").einsums if e.output.name == "T")
+    assert sp.expand(one_head(inverse.points) - N_q / C_k * (C_k**3 - C_k) / 6) == 0
+
+
+def test_the_delta_rule_materialised_moves_one_gate_a_token_and_what_the_chunks_have_written() -> None:
+    """As in the kernels of fla-org/flash-linear-attention, gated_delta_rule: the first leaves states and u, no C x C decays.
+
+    First K, V, f and beta read, u and the states written; then Q, K, u, f and the states read, O written.
+    """
+    first = C_k * (d + d_v + 2) + C_k * d_v + d * d_v
+    second = C_k * (2 * d + d_v + 1) + d * d_v + C_k * d_v
+    found = one_head(traffic(schedule("delta-chunkwise", "chunkwise-materialised")).total.amount)
+    assert sp.expand(found - N_q / C_k * (first + second)) == 0
+    read_once = C_k * (2 * d + d_v + 2) + C_k * d_v
+    assert (
+        sp.expand(one_head(traffic(schedule("delta-chunkwise", "chunkwise")).total.amount) - N_q / C_k * read_once) == 0
+    )
+
+
 # --- values, token by token ----------------------------------------------------------------------------------------------
 
 
@@ -183,6 +220,11 @@ def _delta(state: Array, at: dict[str, Array], token: int) -> tuple[Array, Array
     return state, at["Q"][token] @ state
 
 
+def _delta_by_log(state: Array, at: dict[str, Array], token: int) -> tuple[Array, Array]:
+    """The same, the decay a = exp(f)."""
+    return _delta(state, {**at, "alpha": np.exp(at["f"])}, token)
+
+
 GAMMA = 0.83
 STEPS: dict[str, Step] = {
     "linear-chunkwise": _linear,
@@ -192,6 +234,7 @@ STEPS: dict[str, Step] = {
     "mlstm": _decayed("f", "i"),
     "ssd": _decayed("f"),
     "delta": _delta,
+    "delta-chunkwise": _delta_by_log,
 }
 
 
@@ -251,6 +294,21 @@ def test_every_variant_is_its_recurrence(name: str, data: st.DataObject) -> None
     for how in ("recurrent", "chunkwise", "chunkwise-materialised")[: 3 if name in CHUNKED else 2]:
         run = tokens_of(execute(schedule(name, how), given_, {}, numbers)["O"], numbers)
         np.testing.assert_allclose(run, wanted, rtol=1e-9, atol=1e-11, err_msg=how)
+
+
+@settings(max_examples=25)
+@given(data=st.data())
+def test_the_delta_rule_in_chunks_is_its_graph_by_token(data: st.DataObject) -> None:
+    """Two graphs in one interpreter, in every chunk that divides the tokens."""
+    chunk, chunks = data.draw(st.integers(1, 6), label="C"), data.draw(st.integers(1, 4), label="chunks")
+    sizes = {"d": data.draw(st.integers(1, 4)), "d_v": data.draw(st.integers(1, 4))}
+    numbers = {"C_k": chunk, "N_q": chunk * chunks, "h": 2, "B": 1, **sizes}
+    of_chunks = inputs("delta-chunkwise", numbers)
+    of_tokens = {name: a.reshape(1, 2, chunk * chunks, *a.shape[4:]) for name, a in of_chunks.items()}
+    of_tokens["alpha"] = np.exp(of_tokens.pop("f"))
+    by_token = evaluate(graph("delta"), of_tokens, {}, numbers)["O"]
+    in_chunks = tokens_of(evaluate(graph("delta-chunkwise"), of_chunks, {}, numbers)["O"], numbers)
+    np.testing.assert_allclose(in_chunks, by_token, rtol=1e-8, atol=1e-10)
 
 
 def test_one_chunk_is_masked_quadratic_attention() -> None:

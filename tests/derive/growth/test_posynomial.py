@@ -137,6 +137,14 @@ def test_fractions_are_at_most_one() -> None:
         below(2 * x * s - x, facts())
 
 
+def test_what_has_no_negative_factor_is_not_negative() -> None:
+    """X y - y^2/2 + y/2 - x is (y - 1) (x - y/2), and no term of it outweighs x."""
+    several = x * y - y**2 / 2 + y / 2
+    assert monomials(above(sp.Min(x, several), facts((y, x)))) == x
+    with pytest.raises(DomainError, match="is undecided"):
+        above(sp.Min(x, several), facts())
+
+
 def test_an_extreme_is_decided_by_the_facts() -> None:
     """Where one member is the extreme throughout; a maximum lies between the mean and the sum of its members."""
     assert monomials(below(sp.Max(x, y), facts((x, y)))) == y

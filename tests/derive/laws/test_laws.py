@@ -206,3 +206,18 @@ def test_several_powers_bound_the_factor_and_a_negative_one_does_not() -> None:
     assert less is not None
     assert less.bounds() is None
     assert value(less.factor(), {"N": 8}) > 4
+
+
+def test_the_last_exponent_leads() -> None:
+    """Of three powers the greatest, of one that one."""
+    three = tuple(map(Fraction, (0, 1, 2)))
+    assert Law(N**2 + N + 1, N, three, Regime(), Evidence.PROVED).exponent == 2
+    assert Law(N, N, three[1:2], Regime(), Evidence.PROVED).exponent == 1
+
+
+def test_a_sum_whose_ends_grow_has_no_degree_of_its_own() -> None:
+    """Neither has a sum over two indices; one with ends that stay has that of its terms."""
+    i, j = sp.symbols("i j", integer=True)
+    assert degree(sp.Sum(N * i, (i, 0, d)), N) == 1
+    assert degree(sp.Sum(N * i, (i, 0, N)), N) is None
+    assert degree(sp.Sum(N * i * j, (i, 0, d), (j, 0, d)), N) is None

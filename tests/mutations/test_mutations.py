@@ -1,0 +1,49 @@
+"""That breaking the library is noticed: a few mutations, each made in a copy of the tree, whose tests must then fail."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from run import ROOT, Mutation, copied, mutations, passes, survives
+
+NOTICED = {
+    "floor_sum: slope term": "tests/derive/test_exact.py",
+    "pairs: the triangle": "tests/derive/test_mask.py",
+    "a multiply-add is one FLOP": "tests/derive/test_flops.py",
+    "reductions are never waited for": "tests/derive/test_passes.py",
+    "tiles as large as the problem": "tests/derive/test_footprint.py",
+    "the outermost loop decides what streams": "tests/derive/test_staging.py",
+    "multiplies by l": "tests/rules/test_defer_division.py",
+    "shifts by the sum": "tests/rules/test_split_softmax.py",
+    "launched loops lose the grid": "tests/rules/test_launch.py",
+    "zero is a constant": "tests/hardware/test_machine_refusals.py",
+}
+"""By what is broken, the file that notices it alone."""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project in which all these tests pass."""
+    made = copied(tmp_path_factory.mktemp("mutated") / "tree")
+    assert passes(made, tuple(NOTICED.values()))
+    return made
+
+
+def test_each_mutation_can_be_made() -> None:
+    """Its text stands in its file exactly once: code that was rewritten takes its mutations with it."""
+    for mutation in mutations():
+        assert (ROOT / mutation.file).read_text(encoding="utf-8").count(mutation.old) == 1, mutation
+
+
+@pytest.mark.parametrize("breaks", NOTICED)
+def test_a_broken_library_fails_its_tests(breaks: str, tree: Path) -> None:
+    """One place is broken, and the file of tests named for it fails."""
+    (found,) = (m for m in mutations() if m.breaks == breaks)
+    before = (tree / found.file).read_text(encoding="utf-8")
+    assert not survives(Mutation(found.file, found.old, found.new, breaks, (NOTICED[breaks],)), tree)
+    assert (tree / found.file).read_text(encoding="utf-8") == before
