@@ -12,10 +12,10 @@ What is kept:
   occupies the cache, yet only what the residency names can hit; what it writes crosses HBM once.
 
 A line that does not fit the whole cache is never kept. A written line is dirty: it crosses HBM when it is evicted, or once
-at the end. Partial sums that live in memory from the start are put into the cache, for nothing, when the wave that needs
-them starts: the first touch of a tile reads HBM only if it has been evicted since. The output that finishes one in place
-overwrites its line. Tiles of two kernels are different lines: what a kernel with loops writes is not found by another,
-what one without loops writes is.
+at the end. Zeros that CTAs add to are written past the cache before the first one starts. Partial sums that live in memory
+from the start are put into the cache, for nothing, when the wave that needs them starts: the first touch of a tile reads HBM
+only if it has been evicted since. The output that finishes one in place overwrites its line. Tiles of two kernels are
+different lines: what a kernel with loops writes is not found by another, what one without loops writes is.
 """
 
 from __future__ import annotations
@@ -129,6 +129,8 @@ def replay_cache(
             _sweep(schedule, kernel, values, widths, held[0])
             continue
         nest = Nest(schedule, kernel, values)
+        for name, elements in nest.zeroed().items():
+            held[0].written[name] += elements * widths[name]
         ctas = list(nest.ctas())
         for which, cache in enumerate(held):
             waves = _waves(nest, ctas[which::caches], max(1, running // caches))

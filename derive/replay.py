@@ -10,7 +10,7 @@ What moves for a tile of a partial sum that a CTA visits n times (a visit lasts 
     kept on chip between visits        reads n - 1    writes n if it is an output, else n - 1 (nobody reads the last)
     in memory, and it leaves the SM    reads n        writes n, or n - 1 where an output is finished in its place
     output, never visited              reads 0        writes 1
-    added to by several CTAs           reads n        writes n, for each CTA; memory is zero at first
+    added to by several CTAs           reads n        writes n, for each CTA; a zero to each element before them
 
 A partial sum in memory leaves the SM when, inside a sequential loop that it is summed over, a sequential loop that carries
 it has more than one trip.
@@ -167,6 +167,11 @@ class Nest:
         stored = in_memory and tensor.name not in self.finished.values()
         return _PartialSum(operand, in_memory, is_output or stored, is_output)
 
+    def zeroed(self) -> dict[str, int]:
+        """Elements set to zero before the first CTA starts, by tensor: all of what CTAs add their shares to."""
+        added = (e.output for e in self.nodes if added_across_ctas(self.kernel, e))
+        return {t.name: prod(self._extents[i.name] for i in t.indices) for t in added}
+
     def ctas(self) -> Iterator[Coordinates]:
         """Every CTA in grid order."""
         return product(*(range(tiles.trips) for tiles in self.loops[: self._grid]))
@@ -317,6 +322,8 @@ def walk(schedule: Schedule, values: Values) -> Walk:
         nest = Nest(schedule, kernel, values)
         points |= nest.points()
         inputs = {operand.name for operand in nest.inputs}
+        for name, elements in nest.zeroed().items():
+            written[name] += elements
         peak = 0
         for cta in nest.ctas():
             visits += len(nest.iterations(cta))

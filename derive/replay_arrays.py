@@ -71,6 +71,7 @@ class KernelWalker:
         sums = [e for e in self.nodes if is_partial_sum(kernel, e)]
         replaced = set(finished_in_place(schedule, kernel).values())
         self.sums = [self._sum(e, e.output in outputs, e.output.name in replaced) for e in sums]
+        self.zeroed = [e.output for e in sums if added_across_ctas(kernel, e)]
         self.outputs = [self._operand(t) for t in outputs if t not in [e.output for e in sums]]
         self.states = [(self._operand(t), kernel.loops.index(loop)) for t, loop in schedule.states_of(kernel)]
         self.mask = schedule.mask_of(kernel) if kernel.skips_masked else None
@@ -307,6 +308,8 @@ class Walker:
                 moves[operand.name][0] += at.read(operand)
             for operand in kernel.outputs:
                 moves[operand.name][1] += at.written(operand)
+            for tensor in kernel.zeroed:
+                moves[tensor.name][1] += prod(extents[i.name] for i in tensor.indices)
             both = [(s.operand, at.summed(s)) for s in kernel.sums]
             both += [(operand, at.carried(operand, loop)) for operand, loop in kernel.states]
             for operand, (read, written) in both:

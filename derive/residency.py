@@ -52,7 +52,8 @@ def kernel_dram(schedule: Schedule, kernel: Kernel) -> Moves:
             moves[tensor.name] = Move(_shared_reads(shared, kernel, tensor, met, move.read), move.write)
         elif tensor in schedule.added_up_of(kernel):
             fits, touched = at_most(live, C_L2), first_touch(kernel, tensor, met)
-            moves[tensor.name] = Move(_where(fits, sp.Integer(0), move.read), _where(fits, touched, move.write))
+            at_rest = touched + tensor.size  # zeros go by before the CTAs start
+            moves[tensor.name] = Move(_where(fits, sp.Integer(0), move.read), _where(fits, at_rest, move.write))
         elif tensor.name in states:
             fits = at_most(live, C_L2)
             in_cache = _where_any(

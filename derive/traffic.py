@@ -160,9 +160,9 @@ def _result(schedule: Schedule, kernel: Kernel, tensor: Tensor, met: Coverage | 
     once = first_touch(kernel, tensor, met) * _copies(kernel, tensor, met)
     kept = kernel.in_memory and not finished_in_place(schedule, kernel, tensor)
 
-    if tensor in schedule.added_up_of(kernel):  # zero at first, and nothing is written where no share is added
+    if tensor in schedule.added_up_of(kernel):  # zeros are written first, all of them, and then one share after another
         shares = _by_case(kernel, tensor, lambda prefix: _visits(prefix, tensor, met))
-        return Move(shares, shares)
+        return Move(shares, shares + tensor.size)
 
     whole = once if met is not None and met.rows.carried_by(tensor) and met.keys.carried_by(tensor) else tensor.size
 

@@ -6,8 +6,8 @@ Precondition  what the keys are summed into is summed plainly, and no Einsum of 
               a sum in it carries the keys, or stays in the kernel and does not depend on them.
 Proof         memory is zero before the first share, and addition is associative and commutative: any order of the CTAs gives
               the same sum over the reals; in floating point the order shows in the last digits, from run to run.
-Effect        T_c CTAs a head instead of one; every share is a read and a write of memory, |dQs| T_c each way, and nothing is
-              kept from one key tile to the next.
+Effect        T_c CTAs a head instead of one; every share is a read and a write of memory, |dQs| T_c each way, after |dQs| zeros
+              are written; nothing is kept from one key tile to the next.
 Reference     Dao 2023, arXiv:2307.08691, section 3.2 (backward: parallel over key blocks, atomic adds to dQ).
 """
 

@@ -12,6 +12,7 @@ from derive.flops import Pipe, executed, is_contraction
 from derive.lru import replay_cache
 from derive.masks import Pattern, patterns
 from derive.replay import walk
+from derive.replay_arrays import Walker
 from derive.residency import kernel_dram
 from rules.derivations import plan
 from tests.published.questions import ask
@@ -58,11 +59,11 @@ def test_the_cache_sees_no_more_of_the_shares_than_is_counted(
 
 
 def test_the_shares_of_a_head_at_8192() -> None:
-    """64 key tiles of 128: dQ in fp32 is read and written 64 times, 256 MiB each way; a third kernel converts it."""
+    """64 key tiles of 128: dQ in fp32 is zeroed, read and written 64 times, 256 MiB each way; a third kernel converts it."""
     found = ask("mha-backward N=8192 d=128 Bc=128", ATOMIC)
     (total,) = (t for k in found.derivation.schedule.kernels for t in found.derivation.schedule.added_up_of(k))
     moved = found.sm.by_tensor[total.name]
-    assert found.exact(moved.write) == 64 * 8192 * 128 * 4
+    assert found.exact(moved.write) == (1 + 64) * 8192 * 128 * 4
     assert found.exact(moved.read) == 65 * 8192 * 128 * 4
     assert found.exact(found.sm.by_tensor["dQ"].write) == 8192 * 128 * 2
     assert [str(k.nest) for k in found.derivation.schedule.kernels][1].endswith("grid k by B_c, for q by B_r")
@@ -72,7 +73,19 @@ def test_the_shares_of_a_causal_head_are_those_of_the_tiles_it_keeps() -> None:
     """A key tile of 128 meets the row tiles of 64 from its own on: 2 (64 + 63 + ... + 1) visits of 64 rows."""
     found = ask("mha-backward N=8192 d=128 Bc=128 Br=64 mask=causal", ATOMIC)
     (total,) = (t for k in found.derivation.schedule.kernels for t in found.derivation.schedule.added_up_of(k))
-    assert found.exact(found.sm.by_tensor[total.name].write) == 2 * (64 * 65 // 2) * 64 * 128 * 4
+    shares = 2 * (64 * 65 // 2) * 64 * 128 * 4
+    assert found.exact(found.sm.by_tensor[total.name].write) == shares + 8192 * 128 * 4
+
+
+def test_zeros_are_written_where_no_share_is_added_too() -> None:
+    """A window of 16 over 64 queries and 16 keys, top-left: queries past it add nothing, and their dQ is zero."""
+    schedule = derivation("cross-backward", ATOMIC, "window-tl").schedule
+    numbers = {"B": 1, "h": 1, "h_k": 1, "N_q": 64, "N_k": 16, "d": 4, "d_v": 4, "W": 16, "B_r": 8, "B_c": 16}
+    (kernel,) = (k for k in schedule.kernels if k.atomic)
+    (tensor,) = schedule.added_up_of(kernel)
+    assert counted(schedule, numbers)[tensor.name][1] == 64 * 4 + 32 * 4
+    assert counted(schedule, numbers) == walked(schedule, numbers)
+    assert Walker(schedule).walk(numbers).moves == walk(schedule, numbers).moves
 
 
 def test_q_and_do_move_as_often_as_with_one_cta_a_head() -> None:
