@@ -57,6 +57,8 @@ def matmul_rate(account: Account, name: str) -> Rate | None:
 
 def matmul_seconds(account: Account, by_type: Mapping[str, sp.Expr]) -> sp.Expr | None:
     """The time of products of several types at their own rates, one after another; ``None`` where a rate is unknown."""
+    if account.machine is None:
+        return None
     total: sp.Expr = sp.Integer(0)
     for name, amount in by_type.items():
         found = matmul_rate(account, name)

@@ -186,6 +186,8 @@ class _Reading:
         if condition.has(sp.Piecewise):
             raise BadValueError("a condition in a formula has no cases of its own; write them as `and` and `or`")
         amount, otherwise = self.expression(node.body, depth), self.expression(node.orelse, depth)
+        if _is_condition(amount) or _is_condition(otherwise):
+            raise ValueError("a condition is no number")
         rest = otherwise.args if isinstance(otherwise, sp.Piecewise) else [(otherwise, sp.true)]
         return cases((amount, condition), *((a, c) for a, c in rest))
 
@@ -220,6 +222,8 @@ class _Reading:
         self._known = {**outer, name: index}
         term = self.expression(node.args[0], depth)
         self._known = outer
+        if any(map(_is_condition, (term, low, high))):
+            raise ValueError("a condition is no number")
         return sp.Sum(term, (index, low, high))
 
 

@@ -12,7 +12,7 @@ from sympy import divisors
 from derive.attention import names as variant_names
 from derive.attention import variant
 from derive.einsum import Map
-from derive.errors import PreconditionError
+from derive.errors import BadValueError, PreconditionError
 from derive.exact import value
 from derive.masks import patterns
 from derive.rewrite import Derivation
@@ -96,7 +96,7 @@ def derivation(variant_name: str, schedule: str, mask: str, order: str = "head",
     found = variant(variant_name)
     try:
         return chosen.derive(found.graph() if found.own_mask else found.graph(mask))
-    except PreconditionError:
+    except (PreconditionError, BadValueError):  # of the schedule, or of the variant
         reject()
 
 

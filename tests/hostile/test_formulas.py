@@ -78,6 +78,9 @@ DEEP = {
     "a name of ten thousand": "N" * 10_000,
     "another of ten thousand": "N_" * 5_000,
     "a placeholder": "v0 + v1",
+    "a sum of truths": "sum(true, i=0..N)",
+    "a sum up to a truth": "sum(N, i=0..true)",
+    "a choice between truths": "(true if N <= d else 1) + 1",
 }  # fmt: skip
 
 
