@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import gcd, lcm
 from typing import TYPE_CHECKING
 
-from derive.symbols import C_L2, FRACTIONS, MAY_BE_ZERO, MEANINGS, N, N_k, N_q, symbol
+from derive.symbols import C_L2, FRACTIONS, MAY_BE_ZERO, MEANINGS, C_k, N, N_k, N_q, symbol
 from outputs.pictures.amounts import symbols_of
 from rules.derivations import plan
 
@@ -26,6 +26,8 @@ _FIRST: Mapping[str, int] = {
 }  # fmt: skip
 """Round numbers to begin with; none is a machine's."""
 _OTHERWISE = 64
+_CHUNK = 64
+"""Tokens of a recurrence's chunk, whose scores stay on chip; a mask's chunks are longer."""
 _SHARE = Fraction(1, 8)
 _WIDTHS: tuple[Number, ...] = (Fraction(1, 2), 1, 2, 4)
 _SHARES: tuple[Number, ...] = tuple(Fraction(1, 2**n) for n in range(10, -1, -1))
@@ -113,8 +115,9 @@ def start(asked: Explanation) -> Start:
         for x in k.loops
         for s in x.tile.free_symbols
     }
+    own = {s.name for s in asked.request.variant.symbols}
     for name in sorted(needed - set(given) - tiles):
-        numbers[name] = _first(name)
+        numbers[name] = _CHUNK if name == C_k.name and name in own else _first(name)
     parts = (
         pair for a in asked.accounts for pair in plan(a.name).divides
     )  # a schedule's own, such as its splits of the keys

@@ -126,7 +126,7 @@ def fitted(program: Program, numbers: Numbers) -> Numbers:
     """*numbers* with every size that others must divide the least multiple of them, and no part beyond its whole."""
     found, at = variant(program.variant), dict(numbers)
     pairs = [*found.divides, *plan(program.schedule).divides]
-    for dividend in {b for _, b in pairs}:
+    for dividend in dict.fromkeys(b for _, b in pairs):  # as listed: what divides one that divides another comes first
         divisors = [at[a.name] for a, b in pairs if b == dividend and a.name in at]
         if program.pattern.length is not None and dividend.name in ("N_q", "N_k"):
             at |= {a.name: 1 for a, b in pairs if b == dividend and at[dividend.name] % at[a.name]}
