@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from derive.block_list import BlockList
 from derive.density import Density
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.graph import Graph
@@ -70,7 +71,7 @@ def rewrite(graph: Graph, keys: Index) -> Graph:
 
 def _says_which_keys(graph: Graph, keys: Index) -> bool:
     masks = [e.domain for e in graph.einsums if e.domain is not None and keys.name in e.domain.axes]
-    return not any(isinstance(mask, Density) or mask.row == keys.name for mask in masks)
+    return not any(isinstance(mask, Density | BlockList) or mask.row == keys.name for mask in masks)
 
 
 def _no_softmax(graph: Graph, keys: Index) -> bool:
@@ -108,7 +109,7 @@ RULE = Rule(
     shape=shape,
     preconditions=(
         Precondition(
-            says="a mask says which keys each query sees, and not only how many, so that each part knows its own",
+            says="a mask says which keys each query sees, and not only how many or a list of blocks, so each part knows its own",
             holds=_says_which_keys,
             counterexample=lambda: _graph(masked=True),
         ),

@@ -133,8 +133,12 @@ def test_splits_that_do_not_divide_the_keys_are_refused() -> None:
 
 def test_a_mask_of_which_only_a_share_is_known_is_refused() -> None:
     """One sentence, by the rule that cannot apply."""
-    with pytest.raises(PreconditionError, match="says which keys each query sees, and not only how many"):
-        ask("mha N=8192 mask=block-sparse s=1/4", "split-kv")
+    for mask in (
+        "N=8192 mask=block-sparse s=1/4",
+        "N=64 mask=blocks block=16 blocks=0/0,1/1,2/3",
+    ):  # rows of a list come in any order
+        with pytest.raises(PreconditionError, match="says which keys each query sees, and not only how many"):
+            ask(f"mha {mask}", "split-kv")
 
 
 @settings(max_examples=15)
