@@ -109,7 +109,7 @@ RULE = Rule(
     shape=shape,
     preconditions=(
         Precondition(
-            says="a mask says which keys each query sees, and not only how many or a list of blocks, so each part knows its own",
+            says="a mask says which keys each query sees, and not only how many or in which blocks, so each part knows its own",
             holds=_says_which_keys,
             counterexample=lambda: _graph(masked=True),
         ),
