@@ -111,8 +111,8 @@ class _At:
         self.steps = self._coordinates(self.trips)
         self.pair = self._row_and_column(walker.mask)
         if walker.mask is not None and self.pair is not None:
-            kept = self._kept_tiles(walker.mask, *self.pair, values)
             part = self._part(walker.mask)
+            kept = self._kept_tiles(walker.mask, *self.pair, part, values)
             at = np.zeros(self.steps.shape[1], np.int64) if part is None else self.steps[part]
             self.steps = self.steps[:, kept[at, self.steps[self.pair[0]], self.steps[self.pair[1]]]]
         self.count = self.steps.shape[1]
@@ -138,10 +138,10 @@ class _At:
             return None
         return next(n for n, loop in enumerate(self.walker.kernel.loops) if mask.part in {i.name for i in loop.indices})
 
-    def _kept_tiles(self, mask: Mask, row: int, column: int, values: Values) -> Array:
+    def _kept_tiles(self, mask: Mask, row: int, column: int, part: int | None, values: Values) -> Array:
         """Whether some query of a row tile sees some key of a column tile, in each part that the keys are cut into."""
         ends = intervals(mask, values)
-        part, length = self._part(mask), self.extents[mask.column]
+        length = self.extents[mask.column]
         parts = 1 if part is None else self.trips[part]
         queries, keys = self._positions(row, mask.row), self._positions(column, mask.column)
         kept = np.zeros((parts, self.trips[row], self.trips[column]), bool)

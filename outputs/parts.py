@@ -47,8 +47,7 @@ class Parts:
 
     def _with_names(self, amount: sp.Expr, repeated: set[sp.Expr]) -> sp.Expr:
         if amount in repeated:
-            number = sum(name.name.startswith("X_") for name in self.names.values()) + 1
-            return self.names.setdefault(amount, sp.Symbol(f"X_{number}", nonnegative=True))
+            return self._name_of(amount, "X")
         if isinstance(amount, sp.Sum | sp.Piecewise) or not amount.has(sp.Sum):
             return amount
         return amount.func(*(self._with_names(a, repeated) for a in amount.args))
@@ -78,8 +77,12 @@ class Parts:
     def _name(self, part: sp.Piecewise) -> sp.Symbol:
         if len(conditions(part)) > MOST_CONDITIONS:  # cases within its cases
             part = sp.Piecewise(*((self._named(branch), c) for branch, c in part.args), evaluate=False)
-        number = sum(name.name.startswith("Y_") for name in self.names.values()) + 1
-        return self.names.setdefault(part, sp.Symbol(f"Y_{number}", nonnegative=True))
+        return self._name_of(part, "Y")
+
+    def _name_of(self, part: sp.Expr, letter: str) -> sp.Symbol:
+        """The name of *part*: the next one of *letter* where it has none yet."""
+        number = sum(name.name.startswith(f"{letter}_") for name in self.names.values()) + 1
+        return self.names.setdefault(part, sp.Symbol(f"{letter}_{number}", nonnegative=True))
 
     def _inside(self, term: sp.Expr) -> sp.Expr:
         """*term*, which is no sum of cases, with a name for each choice within it."""

@@ -4,16 +4,7 @@ from dataclasses import replace
 
 from derive.rewrite import WherePossible
 from rules.derivations import flash2_backward
-from rules.schedule import (
-    add_across_ctas,
-    finish_after,
-    fuse_pairs,
-    in_memory,
-    keep_resident,
-    launch,
-    skip_masked,
-    tile,
-)
+from rules.schedule import add_across_ctas, finish_after, fuse_pairs, keep_resident
 
 PLAN = replace(
     flash2_backward.PLAN,
@@ -23,13 +14,7 @@ PLAN = replace(
     schedule=(
         fuse_pairs.PAIRS,
         WherePossible(finish_after.RULE),
-        tile.KEYS,
-        WherePossible(tile.SHARED_HEADS),
-        WherePossible(tile.QUERIES),
-        WherePossible(launch.ROWS),
-        WherePossible(launch.HEADS),
-        WherePossible(skip_masked.RULE, if_legal=True),
-        in_memory.RULE,
+        *flash2_backward.KEYS_OUTSIDE,
         add_across_ctas.ATOMIC,
         WherePossible(keep_resident.FORWARD),
     ),
