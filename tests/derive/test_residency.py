@@ -15,10 +15,11 @@ from derive.attention import variant
 from derive.errors import DomainError
 from derive.exact import holds, value
 from derive.lru import replay_cache
+from derive.notation import cascade
 from derive.residency import dram, live_between
 from derive.schedule import Schedule
 from derive.sharing import Sharing, own_working_set, revisited, sharing, split_grid
-from derive.symbols import B, B_r, N_k, N_q, b_s, h
+from derive.symbols import B, B_r, N_k, N_q, b, b_s, h
 from derive.traffic import compulsory, traffic
 from rules.derivations import plan
 from rules.schedule.examples import flash, fused, loop, streaming
@@ -379,3 +380,11 @@ def test_without_a_residency_no_cta_comes_back_to_anything() -> None:
     """Nothing is kept, and so no byte of it."""
     cut = derivation("mha", "flash1", "full").schedule
     assert own_working_set(cut, replace(cut.kernels[0], residency=None)) == 0
+
+
+def test_what_the_outermost_and_the_innermost_loop_carry_is_revisited() -> None:
+    """A product with i, j and k one inside the other: A[i,k] is swept again for each j, C[i,j] is not."""
+    graph = cascade("C[i,j] = sum[k] A[i,k] * B[k,j]", dict.fromkeys("ijk", N_q), outputs=("C",), width=b)
+    cut = fused(graph, *(loop(graph, name) for name in "ijk"))
+    assert "A" in {t.name for t in revisited(cut, cut.kernels[0])}
+    assert "C" not in {t.name for t in revisited(cut, cut.kernels[0])}
