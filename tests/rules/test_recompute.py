@@ -2,11 +2,12 @@
 
 from derive.attention import variant
 from derive.differentiate import differentiate
+from derive.einsum import Einsum, Index, Map, Tensor
 from derive.flops import Pipe, flops
 from derive.graph import Graph
 from derive.rewrite import WherePossible, apply_once, deduce
-from derive.symbols import B, N_k, N_q, d, d_v, h
-from rules.algebra import split_softmax, split_softmax_gradient
+from derive.symbols import B, N_k, N_q, b, d, d_v, h
+from rules.algebra import recompute, split_softmax, split_softmax_gradient
 from rules.algebra.recompute import OPERANDS, SCORES
 
 BACK = differentiate(variant("mha").graph("causal"))
@@ -48,3 +49,13 @@ def test_what_is_computed_again_is_what_ran_before() -> None:
     names = [e.output.name for e in after.einsums]
     assert after.producers["P"] in after.given
     assert names.index("P") < names.index(after.readers["P"][0].output.name)
+
+
+def test_pairs_are_made_again_right_behind_what_they_read() -> None:
+    """As early as they can be, so that others can be made of them: P behind S, and not where it is first read."""
+    q, k = Index("q", N_q), Index("k", N_k)
+    a, s, p, w, y = (Tensor(name, (q, k), b) for name in "ASPWY")
+    scores, weights = Einsum(s, (a, a), Map.ADD), Einsum(p, (s,), Map.EXP)
+    later = (Einsum(w, (a, s), Map.ADD), Einsum(y, (p, w), Map.MUL))
+    made = recompute.rewrite(Graph((scores, *later), ("Y",), given=(scores, weights)), weights)
+    assert [e.output.name for e in made.einsums] == ["S", "P", "W", "Y"]
