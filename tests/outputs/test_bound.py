@@ -191,7 +191,7 @@ def test_tensors_of_several_widths_have_no_leading_term_in_bytes() -> None:
         (("mah",), "did you mean mha?"),
         (("mha", "-o", "x.pdf"), "only FILE.tex is written"),
         (
-            ("cross", "mask=prefix", "--where", "Nk <= Nq", "--schedule", "flash2"),
+            ("cross", "mask=global-local", "--where", "Nk <= Nq", "--schedule", "flash2"),
             "give a regime that says which is larger",
         ),
     ],
