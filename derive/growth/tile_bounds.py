@@ -114,9 +114,9 @@ class TileBounds:
 
     @property
     def query_rows(self) -> sp.Expr:
-        """Query rows met, added up over key tiles."""
+        """Query rows met, added up over key tiles: each at least once that sees any key."""
         rows = self.tiles * self.rows.tile
-        return rows if self.up or self.tending else rows / 2
+        return rows if self.up or self.tending else most(rows / 2, self.query_rows_once)
 
     @property
     def query_rows_met(self) -> sp.Expr:
