@@ -206,6 +206,10 @@ class Count:
 
     def _amount(self, kernel: Kernel, *, up: bool, tending: bool = False) -> sp.Expr:
         """Elements that *kernel* moves, sums over a mask's tiles replaced by their bounds."""
+        return self._moved(kernel, up, tending) if kernel.skips_masked else self._moved(kernel, True, False)
+
+    @lru_cache(maxsize=64)  # noqa: B019  (bounded)
+    def _moved(self, kernel: Kernel, up: bool, tending: bool) -> sp.Expr:
         schedule = self.schedule if kernel is self.kernel else self.schedule.replace((self.kernel,), kernel)
         met = coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
         bounds: object = met
