@@ -7,6 +7,7 @@ loop. ``ceil(N/B_r)`` is ``ceil(v.N, v.B_r)``, where ``v`` holds the values and 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,10 @@ from outputs.notation import RELATIONS, divides
 _COMPARED = {"<=": ("atMost", False), "<": ("below", False), ">=": ("atMost", True), ">": ("below", True)}
 _SHORTEST = 12
 """Characters of the shortest form that is worth a part of its own."""
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+"""Names of properties that need no quotes."""
 
 
 def javascript_form(expression: sp.Basic) -> str:
@@ -44,8 +49,9 @@ def javascript_program(forms: Mapping[str, sp.Basic]) -> str:
     parts = [f"v => {printer.whole(form)}" for form in printer.shared]
     groups: dict[str, list[str]] = {}
     for name, form in forms.items():
-        group, bar, amount = name.rpartition("|")  # what many names begin with is written once
-        groups.setdefault(group + bar, []).append(f"{json.dumps(amount)}: {printer.named(form)}")
+        cut = max(map(name.rfind, "|.")) + 1  # what many names begin with is written once
+        key = name[cut:] if _PLAIN.fullmatch(name, cut) else json.dumps(name[cut:])
+        groups.setdefault(name[:cut], []).append(f"{key}: {printer.named(form)}")
     lines = [f"{json.dumps(group)}: {{{', '.join(entries)}}}" for group, entries in groups.items()]
     return "const parts = [\n{}\n];\nconst forms = flat({{\n{}\n}});\n".format(",\n".join(parts), ",\n".join(lines))
 
