@@ -11,6 +11,7 @@ import sympy as sp
 
 from derive.exact import Number, value
 from derive.flops import Pipe
+from derive.substitution import free
 from derive.symbols import N
 from outputs.notation import put, text, tidy
 from outputs.python_form import HELPERS, identifier, python_form
@@ -140,7 +141,7 @@ def module(explanation: Explanation, command: str, *, arrays: bool = False) -> s
 
 
 def _function(explanation: Explanation, account: Account, name: str, says: str, amount: sp.Expr) -> str:
-    symbols = in_reading_order(s for s in amount.free_symbols if isinstance(s, sp.Symbol))
+    symbols = in_reading_order(free(amount))
     sizes, widths = ([s for s in symbols if bool(s.is_integer) is whole] for whole in (True, False))
     known = {s.name: Fraction(account.values[s.name]) for s in widths if s.name in account.values}
     arguments = [f"{identifier(s.name)}: int" for s in sizes]

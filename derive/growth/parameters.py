@@ -16,6 +16,7 @@ import sympy as sp
 from derive.errors import DomainError, clipped
 from derive.growth.cone import Cone, Form, primitive
 from derive.growth.linear import ZERO, Vector, minus
+from derive.substitution import free
 from derive.symbols import is_fraction
 
 _LONGEST = 120
@@ -41,7 +42,7 @@ class Parameters:
     @staticmethod
     def of(expressions: Iterable[sp.Basic], tiles: Iterable[sp.Symbol] = ()) -> Parameters:
         """The symbols of *expressions*, those of *tiles* apart."""
-        found = {s for e in expressions for s in e.free_symbols} - set(tiles)
+        found = {s for e in expressions for s in free(e)} - set(tiles)
         return Parameters(tuple(sorted(found, key=str)))
 
     def form(self, exponents: Exponents) -> Vector:
