@@ -15,6 +15,7 @@ from typing import Any
 import sympy as sp
 
 from derive.exact import Gcd
+from derive.met_blocks import Met, Rows
 from derive.steps import Steps
 from derive.substitution import outermost
 from outputs.notation import RELATIONS, divides
@@ -133,6 +134,8 @@ class _Printer:
         """The arguments of *e*; by their text where their order is SymPy's own, which may differ between runs."""
         if isinstance(e, Steps):
             return [e.args[0]]
+        if isinstance(e, Met):
+            return list(e.sizes)
         if isinstance(e, (sp.Add, sp.Mul, sp.Min, sp.Max, sp.And, sp.Or)):
             return sorted(e.args, key=lambda part: (len(text := self.whole(part, bound)), text))
         return list(e.args)
@@ -185,6 +188,9 @@ class _Printer:
         if isinstance(e, Steps):
             lists = (", ".join(f"{n}n" for n in part) for part in e.args[1:])
             return f"steps({self.form(e.args[0], bound)}, {', '.join(f'[{part}]' for part in lists)})"
+        if isinstance(e, Met):
+            sizes = ", ".join(self.form(size, bound) for size in e.sizes)
+            return f'met("{e.counts}", {sizes}, {_blocks(e.kept)})'
         if e.func in RELATIONS:
             return self._relation(e, bound)
         if isinstance(e, (sp.And, sp.Or)):
@@ -221,6 +227,10 @@ class _Printer:
 def _product(number: int, factors: list[str]) -> str:
     printed = ([f"{number}n"] if number != 1 or not factors else []) + factors
     return printed[0] if len(printed) == 1 else f"mul({', '.join(printed)})"
+
+
+def _blocks(kept: Rows) -> str:
+    return f"[{','.join('[' + ','.join(map(str, sorted(row))) + ']' for row in kept)}]"
 
 
 def name(symbol: str) -> str:

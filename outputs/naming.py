@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy.logic.boolalg import Boolean
 
+from derive.met_blocks import Met
 from derive.steps import Steps
 from derive.substitution import free, outermost
 from outputs.notation import text
@@ -67,7 +68,7 @@ class _Scissors:
 
     def cut(self, form: sp.Basic, bound: frozenset[sp.Basic]) -> sp.Basic:
         """*form*, short enough."""
-        if not form.args or isinstance(form, Steps) or len(text(form)) <= self._longest // 3:
+        if not form.args or isinstance(form, (Steps, Met)) or len(text(form)) <= self._longest // 3:
             return form
         args = list(form.args)
         if isinstance(form, sp.Sum):
