@@ -14,6 +14,7 @@ from derive.errors import BadValueError, InfeasibleError, PreconditionError, Unb
 from derive.exact import Number, value
 from derive.flops import Convention
 from derive.footprint import Place, kernel_footprint_bytes, nested_kernels
+from derive.substitution import free
 from derive.symbols import MEANINGS, n_s, symbol
 from outputs.account import Account
 from outputs.bisection import last_that_holds
@@ -202,7 +203,7 @@ def _way_out(made: Account, tiles: Mapping[str, Number], room: int) -> str:
         others = {n: 16 for n in tiles if n != name}
         largest = _largest(made, {**made.values, **others}, name, room) or 1
         return f"with 16 rows of the other tile, the largest that fits is {name}={largest}"
-    held = set() if made.footprint is None else {s.name for s in made.footprint.free_symbols}
+    held = set() if made.footprint is None else {s.name for s in free(made.footprint)}
     sizes = {n: made.values[n] for n in held & set(made.values) - set(tiles) if n in MEANINGS and MEANINGS[n].key}
     greatest = max(sizes, key=lambda n: (sizes[n], n), default="d")
     name = next((name for name in ("N_k", "C_k", "d") if name in held), greatest)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import sympy as sp
 
@@ -54,11 +55,7 @@ class Facts:
         """The facts that *conditions* make about all symbols of *expressions*, as far as they are about those."""
         conditions = tuple(conditions)
         named = Parameters.of((*expressions, *(side for c in conditions for side in c)))
-        parameters = Parameters(named.symbols, shares)
-        region = Cone.orthant(len(parameters.symbols))
-        apart = ((parameters.normal(c), 1 / split(c[0])[0]) for c in conditions)
-        known = region.cut_all(parameters.normal(c) for c in conditions)
-        return Facts(parameters, known, tuple((form, share) for form, share in apart if share < 1))
+        return _facts(Parameters(named.symbols, shares), conditions)
 
     def share_of(self, small: Exponents, big: Exponents) -> sp.Rational | None:
         """A number of which *big* times it is never below monomial *small* under the facts, at most 1; ``None`` for none."""
@@ -67,6 +64,15 @@ class Facts:
             return None
         stricter = (n for form, n in self.shares if self.region.implies(minus(apart, [Fraction(x) for x in form])))
         return min(stricter, default=sp.S.One)
+
+
+@lru_cache(maxsize=256)
+def _facts(parameters: Parameters, conditions: tuple[Condition, ...]) -> Facts:
+    """The facts that *conditions* make about *parameters*."""
+    normals = [parameters.normal(c) for c in conditions]
+    apart = ((form, 1 / split(c[0])[0]) for form, c in zip(normals, conditions, strict=True))
+    known = Cone.orthant(len(parameters.symbols)).cut_all(normals)
+    return Facts(parameters, known, tuple((form, share) for form, share in apart if share < 1))
 
 
 def above(amount: sp.Expr, facts: Facts) -> list[Term]:

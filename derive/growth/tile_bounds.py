@@ -32,6 +32,7 @@ from derive.interval import Interval
 from derive.mask import Mask
 from derive.schedule import Loop
 from derive.steps import Steps
+from derive.substitution import free
 from derive.symbols import MEANINGS, ROW, N_k, N_q, is_fraction
 
 
@@ -160,7 +161,7 @@ def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Con
     if mask is None:
         return []
     keys = mask.columns.xreplace(dict(alike))
-    sizes = mask.pairs.free_symbols - mask.rows.free_symbols - mask.columns.free_symbols
+    sizes = free(mask.pairs) - free(mask.rows) - free(mask.columns)
     # the places of selected keys are masked by the lengths of what they are selected from, which are no sizes of a mask
     sizes -= {N_q, N_k}
     return [(s, keys) for s in sorted(sizes, key=str) if s.name in MEANINGS and not is_fraction(s)]
