@@ -49,11 +49,11 @@ def who_see(interval: Interval, rows: int, columns: int) -> set[int]:
 @example(interval=Interval(sp.Max(2, ROW - 3), sp.Max(1, ROW - 1)), rows=5, columns=4)
 @example(interval=Interval(3 * sp.floor((ROW + 2) / 3), ROW + 2), rows=6, columns=4)
 def test_queries_that_see_a_key_stand_from_the_first_to_the_last(interval: Interval, rows: int, columns: int) -> None:
-    """Where it is said which they are, it is those."""
+    """Told from the bounds for every interval that a mask has."""
     found = rows_that_see(interval, sp.Integer(rows), sp.Integer(columns))
-    if found is not None:
-        begin, end, some = (int(value(x, {})) for x in found)
-        assert set(range(begin, end) if some else ()) == who_see(interval, rows, columns)
+    assert found is not None
+    begin, end, some = (int(value(x, {})) for x in found)
+    assert set(range(begin, end) if some else ()) == who_see(interval, rows, columns)
 
 
 @settings(max_examples=200)

@@ -68,6 +68,8 @@ def test_a_floor_is_the_floor_at_every_position(
         except NoFastSumError:
             continue
         assert [found.at(i) for i in range(10)] == [piece.at(i) // 1 for i in range(10)]
+        assert found.floors or piece.floors or piece.slope.denominator == 1
+        assert not (found.floors and not piece.floors and piece.slope.denominator == 1)  # whole steps need no floor
 
 
 @given(slope=st.fractions(0, 3, max_denominator=4), constant=fractions, gaps=st.lists(st.integers(1, 4), max_size=4))

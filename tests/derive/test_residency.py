@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -367,3 +368,9 @@ def test_the_mean_of_live_slices_is_a_share_of_the_running_ctas() -> None:
     assert [live(running) for running in (1, 4, 5, 100)] == [1, 2, Fraction(5, 2), 4]
     assert live(4, rounds=3) == 4
     assert live(100, slices=1) == 1
+
+
+def test_without_a_residency_no_cta_comes_back_to_anything() -> None:
+    """Nothing is kept, and so no byte of it."""
+    cut = derivation("mha", "flash1", "full").schedule
+    assert own_working_set(cut, replace(cut.kernels[0], residency=None)) == 0

@@ -95,7 +95,8 @@ class Reached:
             function = test.split("[")[0]
             turns[function] = turns.get(function, -1) + 1
             cost = self.seconds[test]
-            order.append((turns[function], cost / 5 if own in test else cost, cost, test))
+            rules_of_code = "test_architecture" in test  # they read every file
+            order.append((turns[function] - rules_of_code, cost / 5 if own in test else cost, cost, test))
         left, chosen = effort.seconds, []
         for _, _, seconds, test in sorted(order):
             if seconds <= left and len(chosen) < effort.tests:

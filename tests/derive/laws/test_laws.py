@@ -237,3 +237,11 @@ def test_a_share_of_heads_decides_what_hangs_on_it() -> None:
     assert found is not None
     assert found.exponents == (1,)
     assert proved(amount, N, Roles((N,))) is None
+
+
+def test_a_cube_is_beyond_the_powers_that_are_looked_for() -> None:
+    """x^-1 to x^2, as the counts of attention have; six values tell a cube apart."""
+    assert checked(N**3, N, Roles((N,))) is None
+    found = checked(N**2 + N, N, Roles((N,)))
+    assert found is not None
+    assert found.exponents == (1, 2)
