@@ -245,3 +245,11 @@ def test_a_cube_is_beyond_the_powers_that_are_looked_for() -> None:
     found = checked(N**2 + N, N, Roles((N,)))
     assert found is not None
     assert found.exponents == (1, 2)
+
+
+def test_only_a_sum_over_all_row_tiles_is_closed() -> None:
+    """One that begins at the second tile has one term less, and is left to numbers."""
+    i = sp.Symbol("i", integer=True)
+    every, later = (sp.Sum(i * d, (i, first, up(N / B_r) - 1)) for first in (0, 1))
+    assert proved(every, N, Roles((N,))) is not None
+    assert proved(later, N, Roles((N,))) is None
