@@ -1,28 +1,26 @@
 r"""Block-sparse masks of which each kept block is named: row of blocks by row of blocks, the blocks of keys that it sees.
 
 Blocks that stand side by side, or one below the other in like runs, make one rectangle; a rectangle is an interval of keys
-that a range of queries sees. All counts of intervals then hold, whatever the tiles: a tile that meets a kept block is run.
+that a range of queries sees. A tile that meets a kept block is run, whatever the tiles: ``derive.met_blocks`` counts these.
 
 Source: PyTorch FlexAttention, pytorch.org/blog/flexattention (BlockMask); Dao et al. 2022, arXiv:2205.14135, section 3.3.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import sympy as sp
 
 from derive.errors import BadValueError
 from derive.extremes import least, up
-from derive.interval import ZERO, Interval
-from derive.mask import Mask
+from derive.interval import ONE, ZERO, Interval
+from derive.mask import Mask, Span
+from derive.met_blocks import COUNTS, Listed, Met, Rows
 from derive.symbols import C_b
-
-Rows = tuple[tuple[int, ...], ...]
-"""The blocks of keys that each row of blocks keeps, numbered from 0."""
-MOST_RECTANGLES = 12
-"""Each costs a term in every sum over tiles that is compared with all before it."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,11 @@ class BlockList(Mask):
 
     kept: Rows = ()
 
+    @cached_property
+    def intervals(self) -> tuple[Interval, ...]:
+        """One a rectangle."""
+        return block_intervals(self.kept)
+
     @property
     def is_one_interval(self) -> bool:
         """Its keys need not stand together, and a query's need not follow those of the one before."""
@@ -44,23 +47,32 @@ class BlockList(Mask):
         """Never."""
         return ZERO
 
-    @property
+    @cached_property
     def pairs(self) -> sp.Expr:
         """Pairs in the kept blocks; those at the end are as long as what is left."""
-        return sp.Add(
-            *(
-                (self._row(bottom) - self._row(top)) * (self._key(right) - self._key(left))
-                for left, right, top, bottom in rectangles(self.kept)
-            )
-        )
+        low, right = len(self.kept) - 1, self._last
+        rows = {False: C_b, True: self.rows - C_b * low}
+        keys = {False: C_b, True: self._key(right + 1) - C_b * right}
+        found = Counter((row == low, key == right) for row, kept in enumerate(self.kept) for key in kept)
+        return sp.Add(*(n * rows[last_row] * keys[last_key] for (last_row, last_key), n in sorted(found.items())))
 
-    @property
+    def pairs_in(self, queries: Span, keys: Span) -> sp.Expr:
+        """Pairs in the kept blocks among some queries and some keys, each from the first to one past the last."""
+
+        def up_to(row: sp.Expr, key: sp.Expr) -> sp.Expr:
+            sizes = (row, key, ONE, ONE, C_b, C_b)
+            return Met(sp.Integer(COUNTS.index("pairs")), *sizes, Listed(self.kept)) if row != 0 and key != 0 else ZERO
+
+        (first, past), (left, right) = queries, keys
+        return up_to(past, right) - up_to(first, right) - up_to(past, left) + up_to(first, left)
+
+    @cached_property
     def keys_touched(self) -> sp.Expr:
         """Keys in blocks that some row keeps."""
         touched = runs(sorted({key for row in self.kept for key in row}))
         return sp.Add(*(self._key(past) - self._key(first) for first, past in touched))
 
-    @property
+    @cached_property
     def rows_touched(self) -> sp.Expr:
         """Queries in rows that keep a block."""
         touched = runs(n for n, row in enumerate(self.kept) if row)
@@ -84,8 +96,9 @@ class BlockList(Mask):
         """The first key of a block, all keys where the last one that is kept ends past them."""
         return least(C_b * block, self.columns) if block > self._last else C_b * block
 
-    @property
+    @cached_property
     def _last(self) -> int:
+        """The last block of keys that is kept."""
         return max(key for row in self.kept for key in row)
 
     def _clamp(self, x: sp.Expr) -> sp.Expr:
@@ -122,7 +135,7 @@ def block_intervals(kept: Rows) -> tuple[Interval, ...]:
     """The intervals of keys that a list of blocks keeps, each for the queries of its rows.
 
     Raises:
-        BadValueError: the list is empty, names a block twice, or keeps too many rectangles to add up.
+        BadValueError: the list is empty, or names a block twice.
     """
     for n, row in enumerate(kept):
         if len(set(row)) != len(row):
@@ -130,12 +143,6 @@ def block_intervals(kept: Rows) -> tuple[Interval, ...]:
             raise BadValueError(f"blocks: row {n} names block {twice} twice; name each block once")
     if not any(kept):
         raise BadValueError("blocks: no block is kept, so no query would see a key; keep one, such as blocks=0/0,1")
-    found = rectangles(kept)
-    if len(found) > MOST_RECTANGLES:
-        raise BadValueError(
-            f"blocks: {len(found)} rectangles of blocks are too many to add up in closed form, {MOST_RECTANGLES} the most; "
-            "give larger blocks, or their share alone by mask=block-sparse s="
-        )
     return tuple(
         Interval(
             C_b * left,
@@ -143,7 +150,7 @@ def block_intervals(kept: Rows) -> tuple[Interval, ...]:
             since=C_b * top if top else None,
             until=C_b * bottom if bottom < len(kept) else None,
         )
-        for left, right, top, bottom in found
+        for left, right, top, bottom in rectangles(kept)
     )
 
 

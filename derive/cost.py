@@ -10,6 +10,7 @@ import sympy as sp
 
 from derive.errors import DomainError, UnitError
 from derive.exact import Number, Values, holds, value
+from derive.substitution import free
 
 
 class Unit(Enum):
@@ -50,7 +51,7 @@ class Cost:
             DomainError: the form does not hold there.
         """
         if self.validity != sp.true and not holds(self.validity, values):
-            at = ", ".join(f"{s.name}: {values[s.name]}" for s in sorted(self.validity.free_symbols, key=str))
+            at = ", ".join(f"{s.name}: {values[s.name]}" for s in sorted(free(self.validity), key=str))
             raise DomainError(
                 f"{self.amount} {self.unit.value} holds only where {self.validity}; at {{{at}}} that is False"
             )

@@ -1,4 +1,4 @@
-"""The coverage of a mask under a loop nest: of one interval of keys or several, of parts of the keys, or of a density."""
+"""The coverage of a mask under a loop nest: of intervals of keys, of parts of the keys, of a density, or of listed blocks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from functools import cached_property, lru_cache
 
 import sympy as sp
 
+from derive.block_list import BlockList
 from derive.covered import PART, Coverage
 from derive.density import Density
 from derive.einsum import Index
 from derive.errors import DomainError
 from derive.extremes import least
 from derive.mask import Mask
+from derive.met_blocks import COUNTS, Listed, Met
 from derive.schedule import Loop
+from derive.symbols import C_b
 
-__all__ = ["PART", "Coverage", "DensityCoverage", "PartedCoverage", "coverage"]
+__all__ = ["PART", "BlockCoverage", "Coverage", "DensityCoverage", "PartedCoverage", "coverage"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,11 @@ class PartedCoverage(Coverage):
     def parts(self) -> Loop | None:
         """The loop over parts of the keys."""
         return self.over
+
+    @cached_property
+    def parts_met(self) -> sp.Expr:
+        """Parts of the keys of which some row tile meets a tile."""
+        return self._sum(least(self._part.row_tiles, sp.Integer(1)))
 
     @cached_property
     def _part(self) -> Coverage:
@@ -158,6 +166,66 @@ class DensityCoverage(Coverage):
         return least(self._share * others.trips, sp.Integer(1)) if self.met_once is None else self.met_once
 
 
+@dataclass(frozen=True)
+class BlockCoverage(Coverage):
+    """Tiles that meet a listed block: looked up in the list, as ``derive.met_blocks`` does."""
+
+    def _met(self, what: str, rows: sp.Expr, keys: sp.Expr) -> sp.Expr:
+        """*what* of the tiles that are met, where row tiles have *rows* rows and key tiles *keys* keys."""
+        assert isinstance(self.mask, BlockList)
+        sizes = (self.rows.extent, self.keys.extent, rows, keys, C_b * self._heads, C_b)
+        return Met(sp.Integer(COUNTS.index(what)), *sizes, Listed(self.mask.kept))
+
+    @property
+    def tiles(self) -> sp.Expr:
+        """Tile pairs met."""
+        return self._met("tiles", self.rows.tile, self.keys.tile)
+
+    @property
+    def key_rows(self) -> sp.Expr:
+        """Key rows met, added up over row tiles."""
+        return self._met("keys", self.rows.tile, self.keys.tile)
+
+    @property
+    def pairs(self) -> sp.Expr:
+        """Pairs in the tile pairs that are met."""
+        return self._met("pairs", self.rows.tile, self.keys.tile)
+
+    @property
+    def query_rows_met(self) -> sp.Expr:
+        """Query rows of row tiles, once for every key tile that they meet."""
+        return self._met("rows", self.rows.tile, self.keys.tile)
+
+    @property
+    def query_rows(self) -> sp.Expr:
+        """Which row tiles stay from one key tile to the next is not counted.
+
+        Raises:
+            DomainError: always.
+        """
+        raise DomainError(f"rows inside the keys are not counted under mask={self.mask.name}; put the rows outside")
+
+    @property
+    def query_rows_once(self) -> sp.Expr:
+        """Query rows in row tiles that meet any key tile."""
+        return self._met("rows", self.rows.tile, self.keys.extent)
+
+    @property
+    def row_tiles(self) -> sp.Expr:
+        """Row tiles that meet any key tile."""
+        return self._met("tiles", self.rows.tile, self.keys.extent)
+
+    @property
+    def key_rows_once(self) -> sp.Expr:
+        """Key rows that some row tile meets."""
+        return self._met("keys", self.rows.extent, self.keys.tile)
+
+    @property
+    def key_tiles_once(self) -> sp.Expr:
+        """Key tiles that some row tile meets."""
+        return self._met("tiles", self.rows.extent, self.keys.tile)
+
+
 @lru_cache(maxsize=256)
 def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
     """The coverage of *mask* under *loops*, where both of its indices are tiled.
@@ -179,6 +247,8 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
             f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask whose "
             f"keys stand together; got {', '.join(map(str, loops))}"
         )
+    if isinstance(mask, BlockList):
+        return BlockCoverage(mask, rows, keys)
     if not mask.part:
         return Coverage(mask, rows, keys)
     parts = next((x for x in loops if mask.part in {i.name for i in x.indices}), None)

@@ -17,6 +17,7 @@ from typing import Any
 import sympy as sp
 
 from derive.errors import DomainError, UnboundError
+from derive.met_blocks import COUNTS, Met, met
 from derive.pieces import NoFastSumError, Piece, added, combined, floored, stepped, winner
 from derive.steps import Steps
 from derive.substitution import free
@@ -117,6 +118,14 @@ def _mod(expression: Any, values: Values) -> Number:
 def _steps(expression: Any, values: Values) -> Number:
     x = _evaluate(expression.args[0], values)
     return int(max((run for run in expression.runs if run[0] <= x), default=expression.runs[0])[1])
+
+
+def _met(expression: Any, values: Values) -> Number:
+    what, *sizes, listed = expression.args
+    numbers = [_evaluate(size, values) for size in sizes]
+    if any(n != int(n) for n in numbers):
+        raise DomainError(f"{expression} counts whole rows and keys; got {', '.join(map(str, numbers))}")
+    return met(COUNTS[int(what)], *map(int, numbers), listed.kept)
 
 
 def _gcd(expression: Any, values: Values) -> Number:
@@ -248,6 +257,7 @@ _RULES: dict[Any, Callable[[Any, Values], Number]] = {
     sp.Mod: _mod,
     Gcd: _gcd,
     Steps: _steps,
+    Met: _met,
     sp.Piecewise: _piecewise,
     sp.Sum: _sum,
     sp.StrictLessThan: _compare(lambda a, b: a < b),

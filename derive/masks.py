@@ -13,12 +13,13 @@ from typing import Any
 
 import sympy as sp
 
-from derive.block_list import BlockList, Rows, block_intervals
+from derive.block_list import BlockList
 from derive.density import Density
 from derive.errors import BadValueError, nearest
 from derive.extremes import down, least, most
-from derive.interval import Interval
+from derive.interval import ZERO, Interval
 from derive.mask import Mask
+from derive.met_blocks import Rows
 from derive.steps import steps
 from derive.symbols import COPY, MEANINGS, ROW, C_k, N_g, N_p, N_s, W, W_l, W_r, n_d, symbol
 
@@ -78,14 +79,14 @@ def _sinks(own: sp.Expr, _: Numbers) -> Keys:
 
 
 def _global_local(own: sp.Expr, _: Numbers) -> Keys:
-    says = "global queries see all keys, the others the global keys and keys {own} - left..{own} + right"
-    everything = Interval(until=N_g)
+    says = "a query whose own key {own} is global sees all keys, another the global ones and keys {own} - left..{own} + right"
+    others = most(N_g - own.xreplace({ROW: ZERO}), ZERO)  # the first query that is none of the global tokens
     return Keys(
         says,
         (
-            everything,
-            Interval(last=N_g - 1, since=N_g),
-            Interval(most(N_g, own - W_l), most(N_g - 1, own + W_r), since=N_g),
+            Interval(until=others),
+            Interval(last=N_g - 1, since=others),
+            Interval(most(N_g, own - W_l), most(N_g - 1, own + W_r), since=others),
         ),
     )
 
@@ -97,8 +98,11 @@ def _dilated(own: sp.Expr, _: Numbers) -> Keys:
 
 
 def _blocks(_: sp.Expr, kept: Rows) -> Keys:
-    says = f"{sum(map(len, kept))} blocks of C_b queries by C_b keys are kept, as listed"
-    return Keys(says, block_intervals(kept))
+    says = (
+        f"{sum(map(len, kept))} blocks of C_b queries by C_b keys are kept, as listed; tiles(B_r, B_c) counts the tiles of B_r "
+        "rows by B_c keys that meet one, rows, keys and pairs what is in them"
+    )
+    return Keys(says, ())
 
 
 def _starts(lengths: Numbers) -> tuple[list[int], list[int]]:
@@ -225,13 +229,14 @@ class Pattern:
         top_left = self.name.endswith(TOP_LEFT) or bool(self.form.takes)
         own = ROW if top_left else sp.expand(ROW + columns - rows)
         keys = self.form.keys(own, self.kept or self.numbers)
-        first, *others = keys.intervals
         words = keys.says.format(own="q" if top_left else "q + N_k - N_q")
         align = "" if self.form.takes else (", top-left" if top_left else ", bottom-right")
         says = f"{self.name.removesuffix(TOP_LEFT)}{align}: {words}"
-        where = (self.name, says, row, column, rows, columns, first.first, first.last, tuple(others))
-        bounds = (first.since, first.until, first.copies)
-        return BlockList(*where, *bounds, kept=self.kept) if self.kept else Mask(*where, *bounds)
+        where = (self.name, says, row, column, rows, columns)
+        if self.kept:
+            return BlockList(*where, kept=self.kept)
+        first, *others = keys.intervals
+        return Mask(*where, first.first, first.last, tuple(others), first.since, first.until, first.copies)
 
     def __str__(self) -> str:
         rows = "/".join(",".join(map(str, row)) or "-" for row in self.kept)

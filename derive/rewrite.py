@@ -119,6 +119,9 @@ class Derivation:
     steps: tuple[Step, ...]
     schedule: Schedule
 
+    def __str__(self) -> str:
+        return "\n".join((f"{self.name}:", str(self.start), *(f"by {s.rule}" for s in self.steps), str(self.schedule)))
+
 
 @dataclass(frozen=True, slots=True)
 class WherePossible(Generic[Subject]):

@@ -25,6 +25,8 @@ def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:
         return reduce(combine, parts) if len(parts) > 1 else combine(*parts)
     if isinstance(expression, (sp.core.relational.Relational, sp.Piecewise)):
         return expression.func(*parts, evaluate=False)
+    if expression.is_Mul and any(part is sp.S.Zero for part in parts):
+        return sp.S.Zero  # SymPy would ask of every other factor whether it is finite, at length
     return expression.func(*parts)
 
 
@@ -38,3 +40,31 @@ def free(expression: sp.Basic) -> set[sp.Symbol]:
     """The symbols of *expression* that no sum binds; SymPy's own ``free_symbols`` asks every part of a sum again."""
     bound = {limits.args[0] for total in expression.atoms(sp.Sum) for limits in total.args[1:]}
     return set(expression.atoms(sp.Symbol)) - bound
+
+
+def multiplied_out(expression: sp.Expr) -> sp.Expr:
+    """*expression* as a sum of products; minima, maxima and roundings stay as they are, a sum over a sum is two sums.
+
+    SymPy's own ``expand`` builds every minimum inside again, and asks for its members' signs.
+    """
+    sealed: dict[sp.Expr, sp.Dummy] = {}
+
+    def seal(e: Any) -> Any:
+        if e.is_Atom:
+            return e
+        if e.is_Add or e.is_Mul or e.is_Pow:
+            return e.func(*map(seal, e.args))
+        return sealed.setdefault(e, sp.Dummy())
+
+    found = sp.expand(seal(expression))
+    return found.xreplace({seal_: _within(e) for e, seal_ in sealed.items()})
+
+
+def _within(e: Any) -> Any:
+    """What stands in a sum or in cases multiplied out."""
+    if isinstance(e, sp.Sum):
+        terms = sp.Add.make_args(multiplied_out(e.args[0]))
+        return sp.Add(*(sp.Sum(term, *e.args[1:]) for term in terms))
+    if isinstance(e, sp.Piecewise):
+        return sp.Piecewise(*((multiplied_out(a), c) for a, c in e.args), evaluate=False)
+    return e

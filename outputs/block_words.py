@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from derive.block_list import Rows, block_intervals, parsed
+from derive.block_list import block_intervals, parsed
 from derive.errors import BadValueError, repeated
+from derive.met_blocks import Rows
 
 if TYPE_CHECKING:
     from outputs.request import Request

@@ -21,6 +21,7 @@ from derive.growth.parameters import Condition, Parameters, exponents_of
 from derive.growth.program import region_of
 from derive.growth.tile_bounds import regime_of
 from derive.growth.workspace import workspace
+from derive.substitution import free
 from derive.symbols import M_L2, MEANINGS, M, M_reg
 from outputs.bounds_at_numbers import AtNumbers
 from outputs.bounds_below import Below
@@ -76,7 +77,7 @@ class Bounds:
         limits = [(a, b) for a, b in self.request.variant.at_most if a in known and b.free_symbols <= known]
         apart = (*((a, b) for a, b in divides if {a, b} <= known), *limits)
         own, apart = (tuple((a, b.xreplace(dict(self.alike))) for a, b in pairs) for pairs in (self.assumed, apart))
-        return (*((a.xreplace(dict(self.alike)), b) for a, b in own), *apart, *self._mask_fits())
+        return tuple(dict.fromkeys((*((a.xreplace(dict(self.alike)), b) for a, b in own), *apart, *self._mask_fits())))
 
     @property
     def _parts(self) -> list[Condition]:
@@ -124,7 +125,7 @@ class Bounds:
             for s in t.size.xreplace(dict(self.alike)).free_symbols
         }
         masks = [a.mask_of.pairs.xreplace(dict(self.alike)) for a in self.accounts.values() if a.mask_of is not None]
-        sizes |= {s for pairs in masks for s in pairs.free_symbols if s.name in MEANINGS or s in self.alike.values()}
+        sizes |= {s for pairs in masks for s in free(pairs) if s.name in MEANINGS or s in self.alike.values()}
         return tuple(sorted({*sizes, *(parts for parts, _ in self._parts), M}, key=str))
 
     @cached_property

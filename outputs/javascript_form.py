@@ -7,6 +7,7 @@ loop. ``ceil(N/B_r)`` is ``ceil(v.N, v.B_r)``, where ``v`` holds the values and 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import sympy as sp
 
 from derive.exact import Gcd
+from derive.met_blocks import Met, Rows
 from derive.steps import Steps
 from derive.substitution import outermost
 from outputs.notation import RELATIONS, divides
@@ -21,6 +23,10 @@ from outputs.notation import RELATIONS, divides
 _COMPARED = {"<=": ("atMost", False), "<": ("below", False), ">=": ("atMost", True), ">": ("below", True)}
 _SHORTEST = 12
 """Characters of the shortest form that is worth a part of its own."""
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+"""Names of properties that need no quotes."""
 
 
 def javascript_form(expression: sp.Basic) -> str:
@@ -44,8 +50,9 @@ def javascript_program(forms: Mapping[str, sp.Basic]) -> str:
     parts = [f"v => {printer.whole(form)}" for form in printer.shared]
     groups: dict[str, list[str]] = {}
     for name, form in forms.items():
-        group, bar, amount = name.rpartition("|")  # what many names begin with is written once
-        groups.setdefault(group + bar, []).append(f"{json.dumps(amount)}: {printer.named(form)}")
+        cut = max(map(name.rfind, "|.")) + 1  # what many names begin with is written once
+        key = name[cut:] if _PLAIN.fullmatch(name, cut) else json.dumps(name[cut:])
+        groups.setdefault(name[:cut], []).append(f"{key}: {printer.named(form)}")
     lines = [f"{json.dumps(group)}: {{{', '.join(entries)}}}" for group, entries in groups.items()]
     return "const parts = [\n{}\n];\nconst forms = flat({{\n{}\n}});\n".format(",\n".join(parts), ",\n".join(lines))
 
@@ -127,6 +134,8 @@ class _Printer:
         """The arguments of *e*; by their text where their order is SymPy's own, which may differ between runs."""
         if isinstance(e, Steps):
             return [e.args[0]]
+        if isinstance(e, Met):
+            return list(e.sizes)
         if isinstance(e, (sp.Add, sp.Mul, sp.Min, sp.Max, sp.And, sp.Or)):
             return sorted(e.args, key=lambda part: (len(text := self.whole(part, bound)), text))
         return list(e.args)
@@ -179,6 +188,9 @@ class _Printer:
         if isinstance(e, Steps):
             lists = (", ".join(f"{n}n" for n in part) for part in e.args[1:])
             return f"steps({self.form(e.args[0], bound)}, {', '.join(f'[{part}]' for part in lists)})"
+        if isinstance(e, Met):
+            sizes = ", ".join(self.form(size, bound) for size in e.sizes)
+            return f'met("{e.counts}", {sizes}, {_blocks(e.kept)})'
         if e.func in RELATIONS:
             return self._relation(e, bound)
         if isinstance(e, (sp.And, sp.Or)):
@@ -215,6 +227,10 @@ class _Printer:
 def _product(number: int, factors: list[str]) -> str:
     printed = ([f"{number}n"] if number != 1 or not factors else []) + factors
     return printed[0] if len(printed) == 1 else f"mul({', '.join(printed)})"
+
+
+def _blocks(kept: Rows) -> str:
+    return f"[{','.join('[' + ','.join(map(str, sorted(row))) + ']' for row in kept)}]"
 
 
 def name(symbol: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from derive.denote import equation
@@ -64,6 +65,7 @@ def step_latex(step: Step) -> str:
     return _new_nests(step.before, step.after)  # type: ignore[arg-type]
 
 
+@cache
 def statement_sides(rule: Rule[Any]) -> tuple[str, str] | None:
     """A rule's equation, computed from what it does to its own example; ``None`` when both sides are written alike."""
     before = rule.example()

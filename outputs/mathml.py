@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
+from html import unescape
 from xml.etree import ElementTree as Xml
 
 from derive.errors import DomainError, clipped
@@ -64,7 +65,14 @@ _FUNCTIONS = frozenset({"max", "min", "gcd", "exp", "log", "tanh"})
 
 @lru_cache(maxsize=4096)
 def mathml(latex: str, *, display: bool = False) -> str:
-    r"""A formula as one ``<math>`` element.
+    """A formula as one ``<math>`` element, written out; arguments and errors as of ``drawn``."""
+    root = drawn(latex, display=display)
+    root.set("xmlns", _NAMESPACE)
+    return Xml.tostring(root, encoding="unicode")
+
+
+def drawn(latex: str, *, display: bool = False) -> Xml.Element:
+    r"""A formula as a ``math`` element of its own.
 
     Args:
         latex: one formula of the house; ``cases`` is the only environment, text stands in ``\text{...}``.
@@ -81,19 +89,19 @@ def mathml(latex: str, *, display: bool = False) -> str:
 
     formula = _WORDS.sub(put_aside, latex)
     _refuse(formula, latex)
-    from latex2mathml.converter import convert  # only once something is to be drawn
+    from latex2mathml.converter import convert_to_element  # only once something is to be drawn
 
     try:
-        root = Xml.fromstring(convert(formula, display="block" if display else "inline"))
+        root = convert_to_element(formula, display="block" if display else "inline")
     except Exception as error:  # latex2mathml raises a dozen classes of its own, and KeyError and IndexError besides
         raise DomainError(f"{_short(latex)} is not balanced LaTeX ({type(error).__name__})") from None
+    del root.attrib["xmlns"]
     for element in root.iter():
-        element.tag = element.tag.partition("}")[2]
+        element.text, element.tail = (text and unescape(text) for text in (element.text, element.tail))
     _check_nothing_lost(formula, root, latex)
     _repair(root, words)
     _unwrap(root)
-    root.set("xmlns", _NAMESPACE)
-    return Xml.tostring(root, encoding="unicode")
+    return root
 
 
 def _refuse(formula: str, latex: str) -> None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy.logic.boolalg import Boolean
 
+from derive.met_blocks import Met
 from derive.steps import Steps
-from derive.substitution import outermost
+from derive.substitution import free, outermost
 from outputs.notation import text
 
 _CUT_ANYWHERE = (sp.Add, sp.Mul, sp.Min, sp.Max)
@@ -51,7 +52,7 @@ def named(forms: Sequence[sp.Basic], longest: int) -> Named:
         forms: closed forms, conditions among them.
         longest: characters of a form's text.
     """
-    scissors = _Scissors(longest, {s.name for form in forms for s in form.free_symbols})
+    scissors = _Scissors(longest, {s.name for form in forms for s in free(form)})
     cut = tuple(scissors.cut(form, frozenset()) if len(text(form)) > longest else form for form in forms)
     return Named(cut, tuple((name, part) for part, name in scissors.names.items()))
 
@@ -67,7 +68,7 @@ class _Scissors:
 
     def cut(self, form: sp.Basic, bound: frozenset[sp.Basic]) -> sp.Basic:
         """*form*, short enough."""
-        if not form.args or isinstance(form, Steps) or len(text(form)) <= self._longest // 3:
+        if not form.args or isinstance(form, (Steps, Met)) or len(text(form)) <= self._longest // 3:
             return form
         args = list(form.args)
         if isinstance(form, sp.Sum):

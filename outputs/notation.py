@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
+from derive.met_blocks import Met
 from derive.steps import Steps
 from derive.substitution import free, outermost
 from derive.substitution import put as put
@@ -141,6 +142,8 @@ def _print(e: Any) -> tuple[str, int]:
         values = [str(value) for _, value in e.runs]
         shown = values if len(values) <= 4 else [*values[:3], "..."]
         return f"steps({text(e.args[0])}: {', '.join(shown)})", _ATOM
+    if isinstance(e, Met):
+        return f"{e.counts}({', '.join(map(text, e.shown))})", _ATOM
     if e.func.__name__ == "Gcd":
         return f"gcd({text(e.args[0])}, {text(e.args[1])})", _ATOM
     raise TypeError(f"{e.func.__name__} has no house notation: {e}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,11 @@ import sympy as sp
 
 from derive.exact import Number, value
 from derive.flops import Pipe
+from derive.met_blocks import Met
+from derive.substitution import free
 from derive.symbols import N
 from outputs.notation import put, text, tidy
-from outputs.python_form import HELPERS, identifier, python_form
+from outputs.python_form import HELPERS, LOOKUP, identifier, python_form
 from outputs.spelling import in_reading_order, spelling
 
 if TYPE_CHECKING:
@@ -129,18 +131,30 @@ def module(explanation: Explanation, command: str, *, arrays: bool = False) -> s
         "",
         "",
     ]
+    lookup = _lookup(amount for account in explanation.accounts for _, amount in quantities(account).values())
     names = ["Exact", *sorted([*functions, *(["over"] if arrays else [])])]
     head = _HEAD.format(
         abstract="Callable, Iterable" if arrays else "Iterable",
         numpy="\nimport numpy\nimport numpy.typing\n" if arrays else "",
         names="\n".join(f'    "{name}",' for name in names),
-        helpers=HELPERS,
+        helpers=HELPERS + lookup,
     )
     return "\n".join(doc) + head + "".join(functions.values()) + (_OVER if arrays else "")
 
 
+def _lookup(amounts: Iterable[sp.Expr]) -> str:
+    """The list of blocks that counts are looked up in, and what looks; nothing where none is."""
+    kept = next((found.kept for amount in amounts for found in amount.atoms(Met)), None)
+    if kept is None:
+        return ""
+    rows = ", ".join(f"({' '.join(f'{key},' for key in row)})" for row in kept)
+    written = textwrap.wrap(f"{rows},", _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    listed = "\n".join(("_BLOCKS: tuple[tuple[int, ...], ...] = (", *(f"    {line}" for line in written), ")"))
+    return f'\n\n{listed}\n"""The blocks of keys that each row of blocks keeps, from 0."""\n\n\n{LOOKUP}'
+
+
 def _function(explanation: Explanation, account: Account, name: str, says: str, amount: sp.Expr) -> str:
-    symbols = in_reading_order(s for s in amount.free_symbols if isinstance(s, sp.Symbol))
+    symbols = in_reading_order(free(amount))
     sizes, widths = ([s for s in symbols if bool(s.is_integer) is whole] for whole in (True, False))
     known = {s.name: Fraction(account.values[s.name]) for s in widths if s.name in account.values}
     arguments = [f"{identifier(s.name)}: int" for s in sizes]

@@ -12,6 +12,7 @@ from typing import Any
 import sympy as sp
 
 from derive.exact import Gcd
+from derive.met_blocks import Met
 from derive.steps import Steps
 from derive.substitution import outermost
 from outputs.notation import RELATIONS, fraction, in_order
@@ -67,6 +68,41 @@ def _steps(x: Exact, starts: tuple[int, ...], values: tuple[int, ...]) -> int:
     return found
 '''
 """What the expressions call, for a module whose ``Exact`` is ``int | Fraction``."""
+LOOKUP = '''\
+def _united(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans in the order of their starts, those that touch or overlap made one."""
+    found: list[tuple[int, int]] = []
+    for first, past in spans:
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], past))
+        elif first < past:
+            found.append((first, past))
+    return found
+
+
+def _met(
+    what: str, rows: int, keys: int, row_tile: int, key_tile: int, row_block: int, key_block: int
+) -> int:
+    """Of the tile pairs that meet a listed block how many there are, or the rows, keys or pairs in them."""
+    total, i, trips, last = 0, 0, -(-rows // row_tile), len(_BLOCKS) - 1
+    while i < trips:
+        top, bottom = i * row_tile // row_block, (min((i + 1) * row_tile, rows) - 1) // row_block
+        after = min(-(-(top + 1) * row_block // row_tile), (bottom + 1) * row_block // row_tile, trips)
+        after = max(after, i + 1)
+        if i < trips - 1:
+            after = min(after, trips - 1)
+        seen = {key for row in _BLOCKS[min(top, last) : min(bottom, last) + 1] for key in row}
+        across = 0
+        for first, past in _united(
+            (a * key_block // key_tile, -(-min(z * key_block, keys) // key_tile))
+            for a, z in _united((key, key + 1) for key in sorted(seen))
+        ):
+            across += min(past * key_tile, keys) - first * key_tile if what in ("keys", "pairs") else past - first
+        total += across * (min(after * row_tile, rows) - i * row_tile if what in ("rows", "pairs") else after - i)
+        i = after
+    return total
+'''
+"""What a count of listed blocks calls besides; it reads the list from ``_BLOCKS``."""
 
 
 def python_form(expression: sp.Basic) -> str:
@@ -167,6 +203,11 @@ def _steps(e: Any) -> Printed:
     return f"_steps({_print(e.args[0])[0]}, {', '.join(f'({part},)' for part in lists)})", _PRECEDENCE["atom"]
 
 
+def _met(e: Any) -> Printed:
+    sizes = ", ".join(_print(size)[0] for size in e.sizes)
+    return f'_met("{e.counts}", {sizes})', _PRECEDENCE["atom"]
+
+
 def _cases(e: Any) -> Printed:
     parts = [f"{_print(a)[0]} if {_print(c)[0]} else" for a, c in e.args[:-1]]
     if e.args[-1][1] != sp.true:
@@ -189,6 +230,7 @@ _RULES: Mapping[Any, Callable[[Any], Printed]] = {
     sp.Max: _call("_max"),
     Gcd: _call("_gcd"),
     Steps: _steps,
+    Met: _met,
     sp.Mod: lambda e: (f"({_within(e.args[0], 'power')} % {_within(e.args[1], 'power')})", _PRECEDENCE["atom"]),
     sp.Sum: _sum,
     sp.Piecewise: _cases,

@@ -12,6 +12,7 @@ from derive.block_list import BlockList
 from derive.choice import at_most, cases
 from derive.errors import UnboundError
 from derive.exact import Number, value
+from derive.substitution import free
 from derive.symbols import C_L2, N_k, N_q
 from outputs.bisection import last_that_holds
 
@@ -77,7 +78,7 @@ def longest(account: Account, at: Mapping[str, Number], *, tied: bool) -> int | 
             values["N_q"] = n
         return value(excess, values) <= 0
 
-    steady = account.sharing is None or N_q not in account.sharing[1].live.free_symbols
+    steady = account.sharing is None or N_q not in free(account.sharing[1].live)
     return _largest(fits, scan=None if steady or not tied else int(values.get("B_r", 1)))
 
 

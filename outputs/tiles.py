@@ -23,6 +23,7 @@ from derive.errors import BadValueError, InfeasibleError, UnboundError
 from derive.exact import value
 from derive.footprint import tiled_kernels
 from derive.staging import register_reads, staged_bytes
+from derive.substitution import free
 from derive.symbols import MEANINGS, B_r, symbol
 from outputs.bisection import last_that_holds
 from outputs.deduction import Options, unfitted
@@ -273,7 +274,7 @@ class Tiling:
             f"no tile of {self.account.name} fits {self.machine.id}: even {' x '.join(smallest)} = {words} needs {needs}, "
             f"and there is {has}"
         )
-        used = {s.name for forms in self.needs.values() for form in forms for s in form.free_symbols} - set(smallest)
+        used = {s.name for forms in self.needs.values() for form in forms for s in free(form)} - set(smallest)
         for name in (n for n in ("d", *MEANINGS) if n in used and MEANINGS[n].key):
             numbers = self.account.values
 
@@ -302,7 +303,7 @@ def tiling(
     if not tiles:
         raise BadValueError(f"{account.name} has no tile to choose; flash2 has (`derive schedules` lists them all)")
     values = {name: number for name, number in account.values.items() if name not in tiles}
-    needed = account.sm.total.amount.free_symbols | account.compulsory.total.amount.free_symbols
+    needed = free(account.sm.total.amount) | free(account.compulsory.total.amount)
     missing = [n for n in MEANINGS if n in {s.name for s in needed} - tiles and n not in values and MEANINGS[n].key]
     if missing:
         words = " and ".join(f"{MEANINGS[n].key} ({MEANINGS[n].says})" for n in missing)

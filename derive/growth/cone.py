@@ -10,10 +10,11 @@ Source: Fukuda & Prodon 1996, Double description method revisited, sections 2 an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
+from operator import mul
 
 Form = tuple[int, ...]
 """A linear form, or a ray, by its smallest whole coefficients."""
@@ -21,16 +22,16 @@ Form = tuple[int, ...]
 
 def primitive(form: Iterable[Fraction | int]) -> Form:
     """*form* scaled by a positive number to its smallest whole coefficients."""
-    fractions = [Fraction(x) for x in form]
-    scale = lcm(*(x.denominator for x in fractions)) if fractions else 1
-    whole = [int(x * scale) for x in fractions]
+    numbers = list(form)
+    scale = lcm(*(x.denominator for x in numbers))
+    whole = [x.numerator * (scale // x.denominator) for x in numbers]
     common = gcd(*whole) or 1
     return tuple(x // common for x in whole)
 
 
 def dot(a: Sequence[int], b: Sequence[int]) -> int:
     """The inner product."""
-    return sum(x * y for x, y in zip(a, b, strict=True))
+    return sum(map(mul, a, b))
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,12 @@ class Cone:
     Attributes:
         normals: bounding forms, in the order in which they were added.
         rays: extreme rays.
+        known_tight: of each ray the bounding forms that vanish at it, a bit each, where they are known already.
     """
 
     normals: tuple[Form, ...]
     rays: tuple[Form, ...]
+    known_tight: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
     def orthant(size: int) -> Cone:
@@ -55,21 +58,23 @@ class Cone:
         """The part where *normal* is not negative."""
         form = primitive(normal)
         signs = [dot(form, ray) for ray in self.rays]
-        normals = self.normals if form in self.normals else (*self.normals, form)
+        new = 0 if form in self.normals else 1 << len(self.normals)
+        normals = (*self.normals, form) if new else self.normals
+        tight = [t if s else t | new for t, s in zip(self._tight, signs, strict=True)]
         if all(s >= 0 for s in signs):
-            return Cone(normals, self.rays)
-        tight = self._tight
-        kept = [ray for ray, s in zip(self.rays, signs, strict=True) if s >= 0]
+            return Cone(normals, self.rays, tuple(tight))
+        kept = {ray: t for ray, t, s in zip(self.rays, tight, signs, strict=True) if s >= 0}
         above = [n for n, s in enumerate(signs) if s > 0]
         below = [n for n, s in enumerate(signs) if s < 0]
         for p in above:
             for q in below:
                 common = tight[p] & tight[q]
-                if any(common <= t for n, t in enumerate(tight) if n not in (p, q)):
+                if any(common & t == common for n, t in enumerate(tight) if n not in (p, q)):
                     continue  # not neighbours: the segment between them is inside a larger face
-                between = [signs[p] * y - signs[q] * x for x, y in zip(self.rays[p], self.rays[q], strict=True)]
-                kept.append(primitive(between))
-        return Cone(normals, tuple(dict.fromkeys(kept)))
+                x, y = signs[p], signs[q]
+                between = primitive(x * b - y * a for a, b in zip(self.rays[p], self.rays[q], strict=True))
+                kept.setdefault(between, common | new)
+        return Cone(normals, tuple(kept), tuple(kept.values()))
 
     def cut_all(self, normals: Iterable[Iterable[Fraction | int]]) -> Cone:
         """The part where none of *normals* is negative."""
@@ -79,9 +84,11 @@ class Cone:
         return found
 
     @cached_property
-    def _tight(self) -> list[frozenset[int]]:
-        """The bounding forms that vanish at each ray."""
-        return [frozenset(n for n, form in enumerate(self.normals) if dot(form, ray) == 0) for ray in self.rays]
+    def _tight(self) -> tuple[int, ...]:
+        """The bounding forms that vanish at each ray, a bit each."""
+        if self.known_tight is not None:
+            return self.known_tight
+        return tuple(sum(1 << n for n, form in enumerate(self.normals) if dot(form, ray) == 0) for ray in self.rays)
 
     @property
     def size(self) -> int:
@@ -115,17 +122,18 @@ class Cone:
 
 
 def rank(vectors: Sequence[Form]) -> int:
-    """How many of *vectors* are independent."""
-    rows = [[Fraction(x) for x in v] for v in vectors]
-    found = 0
+    """How many of *vectors* are independent; whole numbers throughout, each division by the pivot before is exact (Bareiss)."""
+    rows = [list(v) for v in vectors]
+    found, last = 0, 1
     for column in range(len(rows[0]) if rows else 0):
         pivot = next((r for r in range(found, len(rows)) if rows[r][column]), None)
         if pivot is None:
             continue
         rows[found], rows[pivot] = rows[pivot], rows[found]
         lead = rows[found]
+        entry = lead[column]
         for r in range(found + 1, len(rows)):
-            if factor := rows[r][column]:
-                rows[r] = [x - y * factor / lead[column] for x, y in zip(rows[r], lead, strict=True)]
-        found += 1
+            factor = rows[r][column]
+            rows[r] = [(x * entry - y * factor) // last for x, y in zip(rows[r], lead, strict=True)]
+        found, last = found + 1, entry
     return found

@@ -22,6 +22,7 @@ from derive.growth.posynomial import Facts, Term, above, below, smooth
 from derive.growth.program import Envelope, Program, Row, envelope
 from derive.growth.tile_bounds import TileBounds
 from derive.schedule import Kernel, Loop, Schedule
+from derive.substitution import free
 from derive.symbols import MEANINGS, M
 from derive.traffic import traffic_under
 
@@ -64,7 +65,7 @@ class Count:
         """Everything whose symbols it depends on."""
         sizes = [t.size.xreplace(self.alike) for t in self.schedule.tensors_of(self.kernel)]
         mask = self.schedule.graph.mask
-        kept = [s for s in mask.pairs.free_symbols if s.name in MEANINGS] if mask is not None else []
+        kept = [s for s in free(mask.pairs) if s.name in MEANINGS] if mask is not None else []
         return (*sizes, *(s.xreplace(self.alike) for s in kept), self.footprint, *self.extents.values())
 
     def envelope(self, parameters: Parameters, region: Cone) -> Envelope:
@@ -206,6 +207,10 @@ class Count:
 
     def _amount(self, kernel: Kernel, *, up: bool, tending: bool = False) -> sp.Expr:
         """Elements that *kernel* moves, sums over a mask's tiles replaced by their bounds."""
+        return self._moved(kernel, up, tending) if kernel.skips_masked else self._moved(kernel, True, False)
+
+    @lru_cache(maxsize=64)  # noqa: B019  (bounded)
+    def _moved(self, kernel: Kernel, up: bool, tending: bool) -> sp.Expr:
         schedule = self.schedule if kernel is self.kernel else self.schedule.replace((self.kernel,), kernel)
         met = coverage(schedule.mask_of(kernel), kernel.loops) if kernel.skips_masked else None
         bounds: object = met

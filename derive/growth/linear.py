@@ -6,7 +6,10 @@ Pivots are chosen at one point p, but constants are carried as forms in p, so th
 as a linear form, right wherever the same basis is. Costs are compared lexicographically, one vector of costs a variable: ties
 in the first are broken by the second. Bland's rule ends every run.
 
-Source: Chvatal 1983, Linear Programming, chapters 2 and 10.
+Arithmetic is in whole numbers over one denominator, the last pivot: every division by the one before it is exact.
+
+Source: Chvatal 1983, Linear Programming, chapters 2 and 10; Edmonds 1967, Systems of distinct representatives and linear
+algebra (whole pivots).
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from math import lcm
 
 Vector = tuple[Fraction, ...]
 """A linear form in the parameters, or a point of them."""
@@ -69,24 +74,68 @@ def minimise(
         rights: what each row must reach, as a form in the parameters.
         at: the parameters.
     """
-    return _Dictionary(costs, rows, rights).solved(at)
+    return Rows(tuple(map(tuple, rows)), tuple(rights)).minimise(costs, at)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """``A x >= b(p)``, to be asked about at many points and costs.
+
+    Attributes:
+        rows, rights: as ``minimise`` takes them.
+    """
+
+    rows: tuple[Vector, ...]
+    rights: tuple[Vector, ...]
+
+    def minimise(self, costs: Sequence[Vector], at: Sequence[Fraction | int]) -> Optimum | Infeasible:
+        """The optimal basis at the parameters *at*, for *costs* as ``minimise`` takes them."""
+        return _Dictionary(self, costs, at).solved()
+
+    @cached_property
+    def whole(self) -> tuple[tuple[int, list[int], list[int]], ...]:
+        """Of each row the number that makes it whole, its coefficients times that, and minus its right side times that."""
+        found = []
+        for row, right in zip(self.rows, self.rights, strict=True):
+            scale = _denominator((*row, *right))
+            found.append((scale, _scaled(row, scale), [-x for x in _scaled(right, scale)]))
+        return tuple(found)
+
+
+def _denominator(numbers: Sequence[Fraction | int]) -> int:
+    return lcm(*(x.denominator for x in numbers))
+
+
+def _scaled(numbers: Sequence[Fraction | int], scale: int) -> list[int]:
+    return [x.numerator * (scale // x.denominator) for x in numbers]
 
 
 class _Dictionary:
-    """Basic variables in terms of the others: ``basic_i = constant_i + sum_j entry_ij other_j``; slacks are basic at first."""
+    """Basic variables in terms of the others: ``basic_i = constant_i + sum_j entry_ij other_j``; slacks are basic at first.
 
-    def __init__(self, costs: Sequence[Vector], rows: Sequence[Sequence[Fraction]], rights: Sequence[Vector]) -> None:
-        self.variables, self.levels = len(costs), len(costs[0])
+    A row of ``table`` holds the entries, the constant's form and the constant at the point asked about, times ``denominator``;
+    below the rows of the basic variables stand those of the costs.
+    """
+
+    def __init__(self, asked: Rows, costs: Sequence[Vector], at: Sequence[Fraction | int]) -> None:
+        self.variables, self.size = len(costs), len(at)
         self.others = list(range(self.variables))
-        self.basics = [self.variables + i for i in range(len(rows))]
-        self.constants = [[-x for x in right] for right in rights]
-        self.entries = [list(row) for row in rows]
-        self.costs = [[cost[level] for cost in costs] for level in range(self.levels)]
-        self.value = [ZERO] * len(rights[0])
+        self.basics = [self.variables + i for i in range(len(asked.whole))]
+        point = _scaled(at, _denominator(at))
+        self.table = [
+            [*row, *constant, sum(x * y for x, y in zip(constant, point, strict=True))]
+            for _, row, constant in asked.whole
+        ]
+        levels = list(zip(*costs, strict=True))
+        self.cost_scales = [_denominator(level) for level in levels]
+        nothing = [0] * (self.size + 1)
+        self.table += [[*_scaled(level, n), *nothing] for level, n in zip(levels, self.cost_scales, strict=True)]
+        self.scales = [1] * self.variables + [scale for scale, _, _ in asked.whole]  # of a slack, that of its row
+        self.denominator = 1
 
-    def solved(self, at: Sequence[Fraction]) -> Optimum | Infeasible:
+    def solved(self) -> Optimum | Infeasible:
         while True:
-            negative = [i for i, c in enumerate(self.constants) if dot(c, at) < 0]
+            negative = [i for i in range(len(self.basics)) if self.table[i][-1] < 0]
             if not negative:
                 return self._optimum()
             leaving = min(negative, key=self.basics.__getitem__)
@@ -96,46 +145,61 @@ class _Dictionary:
             self._pivot(leaving, entering)
 
     def _entering(self, leaving: int) -> int | None:
-        row = self.entries[leaving]
-        able = [j for j, entry in enumerate(row) if entry > 0]
-        return min(able, key=lambda j: (*(c[j] / row[j] for c in self.costs), self.others[j]), default=None)
+        row, costs = self.table[leaving], self.table[len(self.basics) :]
+        best: int | None = None
+        for j in range(self.variables):
+            if row[j] > 0 and (best is None or self._is_cheaper(j, best, row, costs)):
+                best = j
+        return best
+
+    def _is_cheaper(self, j: int, other: int, row: list[int], costs: list[list[int]]) -> bool:
+        """Whether *j* costs less than *other* for what it gains in *row*; of equal ones, whether it has the smaller number."""
+        for cost in costs:
+            left, right = cost[j] * row[other], cost[other] * row[j]
+            if left != right:
+                return left < right
+        return self.others[j] < self.others[other]
 
     def _pivot(self, i: int, j: int) -> None:
         """Swap basic *i* and other *j*."""
-        row, entry, constant = self.entries[i], self.entries[i][j], self.constants[i]
-        solved = [-x / entry for x in row]
-        solved[j] = 1 / entry
-        shift = [-x / entry for x in constant]
-        for k, other in enumerate(self.entries):
-            if k != i and (factor := other[j]):
-                other[j] = ZERO
-                self.entries[k] = [x + factor * y if y else x for x, y in zip(other, solved, strict=True)]
-                self.constants[k] = [x + factor * y for x, y in zip(self.constants[k], shift, strict=True)]
-        self.entries[i], self.constants[i] = solved, shift
-        for level, costs in enumerate(self.costs):
-            if factor := costs[j]:
-                costs[j] = ZERO
-                self.costs[level] = [x + factor * y for x, y in zip(costs, solved, strict=True)]
-                if level == 0:
-                    self.value = [x + factor * y for x, y in zip(self.value, shift, strict=True)]
+        row, last = self.table[i], self.denominator
+        entry = row[j]
+        for k, other in enumerate(self.table):
+            if k == i:
+                continue
+            if factor := other[j]:
+                self.table[k] = [(x * entry - factor * y) // last for x, y in zip(other, row, strict=True)]
+                self.table[k][j] = factor
+            elif entry != last:
+                self.table[k] = [x * entry // last for x in other]
+        self.table[i] = [-x for x in row]
+        self.table[i][j] = last
+        self.denominator = entry
         self.basics[i], self.others[j] = self.others[j], self.basics[i]
 
+    def _form(self, row: list[int], scale: int) -> Vector:
+        """The form in a row, of what was multiplied by *scale*."""
+        return tuple(Fraction(x, self.denominator * scale) for x in row[self.variables : -1])
+
     def _optimum(self) -> Optimum:
+        cost, scale = self.table[len(self.basics)], self.cost_scales[0]
         weights = [ZERO] * len(self.basics)
         for j, other in enumerate(self.others):
             if other >= self.variables:
-                weights[other - self.variables] = self.costs[0][j]
-        point: list[Vector] = [tuple([ZERO] * len(self.value))] * self.variables
+                weights[other - self.variables] = Fraction(cost[j] * self.scales[other], self.denominator * scale)
+        point: list[Vector] = [(ZERO,) * self.size] * self.variables
         for i, basic in enumerate(self.basics):
             if basic < self.variables:
-                point[basic] = tuple(self.constants[i])
-        return Optimum(tuple(self.value), tuple(weights), tuple(point))
+                point[basic] = self._form(self.table[i], 1)
+        return Optimum(self._form(cost, scale), tuple(weights), tuple(point))
 
     def _infeasible(self, i: int) -> Infeasible:
         weights = [ZERO] * len(self.basics)
+        scale = self.scales[self.basics[i]]
         if self.basics[i] >= self.variables:
             weights[self.basics[i] - self.variables] = Fraction(1)
         for j, other in enumerate(self.others):
             if other >= self.variables:
-                weights[other - self.variables] = -self.entries[i][j]
-        return Infeasible(tuple(self.constants[i]), tuple(weights))
+                amount = -self.table[i][j] * self.scales[other]
+                weights[other - self.variables] = Fraction(amount, self.denominator * scale)
+        return Infeasible(self._form(self.table[i], scale), tuple(weights))

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import sympy as sp
 
 from derive.errors import DomainError, clipped
 from derive.growth.cone import Cone, Form, primitive
-from derive.growth.linear import Vector, minus
+from derive.growth.linear import ZERO, Vector, minus
+from derive.substitution import free
 from derive.symbols import is_fraction
 
 _LONGEST = 120
@@ -40,21 +42,22 @@ class Parameters:
     @staticmethod
     def of(expressions: Iterable[sp.Basic], tiles: Iterable[sp.Symbol] = ()) -> Parameters:
         """The symbols of *expressions*, those of *tiles* apart."""
-        found = {s for e in expressions for s in e.free_symbols} - set(tiles)
+        found = {s for e in expressions for s in free(e)} - set(tiles)
         return Parameters(tuple(sorted(found, key=str)))
 
     def form(self, exponents: Exponents) -> Vector:
         """The form of a monomial in these parameters."""
-        return tuple(self._sign(s) * exponents.get(s, Fraction(0)) for s in self.symbols)
+        powers = ((sign, exponents.get(s, ZERO)) for s, sign in zip(self.symbols, self._signs, strict=True))
+        return tuple(e if sign > 0 else -e for sign, e in powers)
 
     def monomial(self, form: Iterable[Fraction | int]) -> sp.Expr:
         """The monomial that *form* is the logarithm of."""
-        powers = zip(self.symbols, form, strict=True)
-        return sp.Mul(*(s ** sp.Rational(Fraction(self._sign(s) * e)) for s, e in powers))
+        powers = zip(self.symbols, self._signs, form, strict=True)
+        return sp.Mul(*(s ** sp.Rational(Fraction(sign * e)) for s, sign, e in powers))
 
     def condition(self, form: Iterable[Fraction | int]) -> Condition:
         """``form >= 0`` as small <= big, with whole exponents: d^(1/2) <= M^(1/2) is d <= M."""
-        exponents = [self._sign(s) * e for s, e in zip(self.symbols, primitive(form), strict=True)]
+        exponents = [sign * e for sign, e in zip(self._signs, primitive(form), strict=True)]
         sides = [
             sp.Mul(*(s ** max(sign * e, 0) for s, e in zip(self.symbols, exponents, strict=True))) for sign in (-1, 1)
         ]
@@ -78,8 +81,9 @@ class Parameters:
             raise DomainError(f"{condition[0]} <= {condition[1]} speaks of {names}, which the count does not depend on")
         return primitive(minus(self.form(big), self.form(small)))
 
-    def _sign(self, symbol: sp.Symbol) -> int:
-        return -1 if symbol in self.shares or is_fraction(symbol) else 1
+    @cached_property
+    def _signs(self) -> tuple[int, ...]:
+        return tuple(-1 if s in self.shares or is_fraction(s) else 1 for s in self.symbols)
 
 
 def exponents_of(monomial: sp.Expr) -> dict[sp.Symbol, Fraction]:

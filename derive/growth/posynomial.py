@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import sympy as sp
 
@@ -54,11 +55,7 @@ class Facts:
         """The facts that *conditions* make about all symbols of *expressions*, as far as they are about those."""
         conditions = tuple(conditions)
         named = Parameters.of((*expressions, *(side for c in conditions for side in c)))
-        parameters = Parameters(named.symbols, shares)
-        region = Cone.orthant(len(parameters.symbols))
-        apart = ((parameters.normal(c), 1 / split(c[0])[0]) for c in conditions)
-        known = region.cut_all(parameters.normal(c) for c in conditions)
-        return Facts(parameters, known, tuple((form, share) for form, share in apart if share < 1))
+        return _facts(Parameters(named.symbols, shares), conditions)
 
     def share_of(self, small: Exponents, big: Exponents) -> sp.Rational | None:
         """A number of which *big* times it is never below monomial *small* under the facts, at most 1; ``None`` for none."""
@@ -67,6 +64,15 @@ class Facts:
             return None
         stricter = (n for form, n in self.shares if self.region.implies(minus(apart, [Fraction(x) for x in form])))
         return min(stricter, default=sp.S.One)
+
+
+@lru_cache(maxsize=256)
+def _facts(parameters: Parameters, conditions: tuple[Condition, ...]) -> Facts:
+    """The facts that *conditions* make about *parameters*."""
+    normals = [parameters.normal(c) for c in conditions]
+    apart = ((form, 1 / split(c[0])[0]) for form, c in zip(normals, conditions, strict=True))
+    known = Cone.orthant(len(parameters.symbols)).cut_all(normals)
+    return Facts(parameters, known, tuple((form, share) for form, share in apart if share < 1))
 
 
 def above(amount: sp.Expr, facts: Facts) -> list[Term]:
@@ -104,10 +110,13 @@ def _difference(expression: sp.Expr, facts: Facts) -> list[Term] | None:
     """*expression* with each negative term set against positive ones never smaller; ``None`` where that fails."""
     terms = [split(t) for t in sp.Add.make_args(expression)]
     positive = [[c, e] for c, e in terms if c > 0]
-    for coefficient, exponents in ((c, e) for c, e in terms if c < 0):
-        owed = -coefficient
-        for held in positive:
-            if owed > 0 and held[0] > 0 and (share := facts.share_of(exponents, held[1])) is not None:
+    debts = [(-c, [(held, facts.share_of(e, held[1])) for held in positive]) for c, e in terms if c < 0]
+    payers = [(owed, [(held, share) for held, share in held_by if share is not None]) for owed, held_by in debts]
+    for owed, payable in sorted(payers, key=lambda debt: len(debt[1])):  # who has one payer alone is paid first
+        for held, share in sorted(
+            payable, key=lambda payer: -payer[0][0] / payer[1]
+        ):  # and who can pay most pays first
+            if owed > 0 and held[0] > 0:
                 paid = min(owed, held[0] / share)
                 held[0], owed = held[0] - paid * share, owed - paid
         if owed > 0:

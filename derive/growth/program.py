@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 import sympy as sp
 
 from derive.errors import DomainError
 from derive.growth.cone import Cone, Form, primitive
-from derive.growth.linear import ZERO, Infeasible, Optimum, Vector, dot, minimise, minus
+from derive.growth.linear import ZERO, Infeasible, Optimum, Rows, Vector, dot, minus
 from derive.growth.parameters import Condition, Exponents, Parameters
 
 ONE = Fraction(1)
@@ -86,26 +87,35 @@ class Program:
 
     def _solved(self, at: Sequence[int], costs: Sequence[Vector], largest: int | None = None) -> Optimum | Infeasible:
         """The best tiles, among them those with the smallest *costs*, or with the *largest* tile of that number."""
-        first = self.traffic[0]
-        lowest = [x - ONE for x in first.form]  # below the optimum: the first monomial at its smallest, and less
-        for exponent, extent in zip(first.tiles, self.extents, strict=True):
-            lowest = [x + min(exponent, ZERO) * e for x, e in zip(lowest, extent, strict=True)]
-        rows = [(ONE, *(-a for a in row.tiles)) for row in self.traffic]
-        rows += [(ZERO, *(-a for a in row.tiles)) for row in self.limits]
-        rights = [minus(row.form, lowest) for row in self.traffic]
-        rights += [row.form for row in self.limits]
-        costs = [(ONE, ZERO), *costs]
+        asked, costs = self._asked, [(ONE, ZERO), *costs]
         if largest is not None:  # one more variable, what the tile lacks of its extent
-            rows = [(*row, ZERO) for row in rows]
+            rows = [(*row, ZERO) for row in asked.rows]
             rows.append((ZERO, *(ONE if n == largest else ZERO for n in range(len(self.tiles))), ONE))
-            rights.append(self.extents[largest])
+            asked = Rows(tuple(rows), (*asked.rights, self.extents[largest]))
             costs = [(ONE, ZERO), *[(ZERO, ZERO)] * len(self.tiles), (ZERO, ONE)]
-        found = minimise(costs, rows, rights, [Fraction(x) for x in at])
+        found = asked.minimise(costs, at)
         if isinstance(found, Infeasible):
             return found
 
-        value = tuple(x + low for x, low in zip(found.value, lowest, strict=True))
+        value = tuple(x + low for x, low in zip(found.value, self._lowest, strict=True))
         return Optimum(value, found.weights, found.point[: 1 + len(self.tiles)])
+
+    @cached_property
+    def _lowest(self) -> Vector:
+        """A form below the optimum: the first monomial at its smallest, and less."""
+        first = self.traffic[0]
+        lowest = [x - ONE for x in first.form]
+        for exponent, extent in zip(first.tiles, self.extents, strict=True):
+            lowest = [x + min(exponent, ZERO) * e for x, e in zip(lowest, extent, strict=True)]
+        return tuple(lowest)
+
+    @cached_property
+    def _asked(self) -> Rows:
+        """The rows in z's excess over ``_lowest`` and the tiles."""
+        rows = [(ONE, *(-a for a in row.tiles)) for row in self.traffic]
+        rows += [(ZERO, *(-a for a in row.tiles)) for row in self.limits]
+        rights = [minus(row.form, self._lowest) for row in self.traffic]
+        return Rows(tuple(rows), (*rights, *(row.form for row in self.limits)))
 
     def rows(self) -> tuple[Row, ...]:
         """Traffic and limits, in the order of an optimum's weights."""
@@ -158,6 +168,7 @@ class Envelope:
     passed: tuple[tuple[Vector, Cone], ...]
 
 
+@lru_cache(maxsize=256)
 def envelope(program: Program, region: Cone) -> Envelope:
     """The class of *program* within *region*.
 

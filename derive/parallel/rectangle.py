@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from derive.block_list import BlockList
 from derive.clamped import clamped, is_line
 from derive.density import Density
 from derive.extremes import least, most
@@ -29,6 +30,8 @@ def pairs_in(mask: Mask | None, queries: Range, keys: Range) -> sp.Expr:
         return area
     if isinstance(mask, Density):
         return mask.share * area
+    if isinstance(mask, BlockList):
+        return mask.pairs_in(queries, keys)
     return sp.Add(*(_of_interval(interval, queries, keys) for interval in mask.intervals))
 
 

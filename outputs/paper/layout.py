@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import sympy as sp
 
+from derive.substitution import free
 from outputs.formula import latex
 from outputs.naming import named
 from outputs.notation import cases, put, tidy
@@ -62,7 +63,7 @@ class Claim:
     @property
     def names(self) -> set[sp.Basic]:
         """The symbols it is written in."""
-        return {s for pair in self.forms for part in pair for s in part.free_symbols}
+        return {s for pair in self.forms for part in pair for s in free(part)}
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Claims:
         for name, part in reversed(self.definitions):
             if name in needed:
                 kept.append((name, part))
-                needed |= part.free_symbols
+                needed |= free(part)
         return tuple(reversed(kept))
 
     @property

@@ -8,6 +8,7 @@ import sympy as sp
 
 from derive.graph import Graph
 from derive.schedule import Schedule
+from derive.substitution import multiplied_out
 from outputs.formula import latex
 from outputs.latex import new_equations, rescaled_by, statement_sides
 from outputs.notation import put
@@ -82,7 +83,7 @@ def counted(account: Account) -> dict[str, sp.Expr]:
         width = graph.tensors[name].width
         for letter, amount in (("R", move.read), ("W", move.write)):
             if amount != 0:
-                found[rf"{letter}_{{\mathrm{{{name.replace('_', '')}}}}}"] = sp.expand(amount / width)
+                found[rf"{letter}_{{\mathrm{{{name.replace('_', '')}}}}}"] = multiplied_out(amount / width)
     return found if account.sharing is None else {**found, LIVE: account.sharing[1].live_bytes}
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from derive.flops import Pipe
+from derive.substitution import free
 from derive.symbols import M
 from outputs.formula import latex
 from outputs.notation import put, regime
@@ -61,7 +62,7 @@ def notation(explanation: Explanation, layout: Layout) -> list[str]:
     values: dict[str, object] = {}
     for account in explanation.accounts:
         for amount in amounts(account).values():
-            used |= {s for s in put(amount, explanation.shown).free_symbols if isinstance(s, sp.Symbol)}
+            used |= free(put(amount, explanation.shown))
         if account.growth(explanation.alike) is not None:
             used.add(M)
         values |= {name: value for name, value in account.values.items() if name not in values}

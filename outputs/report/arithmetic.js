@@ -38,6 +38,33 @@ const max = (...numbers) => numbers.reduce((a, b) => below(a, b) ? b : a);
 const mod = (a, n) => add(a, mul(-1n, n, floor(a, n)));
 const gcd = (a, b) => divisor(floor(a, 1n), floor(b, 1n));
 const steps = (x, starts, values) => values[Math.max(0, starts.findLastIndex(start => atMost(start, x)))];
+// Of the tile pairs that meet a listed block how many there are, or the rows, keys or pairs in them; block numbers rise in a row.
+function met(what, rows, keys, rowTile, keyTile, rowBlock, keyBlock, kept) {
+  const least = (a, b) => a < b ? a : b, united = spans => {
+    const found = [];
+    for (const [first, past] of spans)
+      if (found.length && first <= found.at(-1)[1]) { if (past > found.at(-1)[1]) found.at(-1)[1] = past; }
+      else if (first < past) found.push([first, past]);
+    return found;
+  };
+  const ofKeys = what === "keys" || what === "pairs", ofRows = what === "rows" || what === "pairs";
+  const trips = ceil(rows, rowTile), last = kept.length - 1;
+  let total = 0n;
+  for (let i = 0n, next; i < trips; i = next) {
+    const top = i * rowTile / rowBlock, bottom = (least((i + 1n) * rowTile, rows) - 1n) / rowBlock;
+    next = least(least(ceil((top + 1n) * rowBlock, rowTile), (bottom + 1n) * rowBlock / rowTile), trips);
+    if (next <= i) next = i + 1n;
+    if (i < trips - 1n) next = least(next, trips - 1n);
+    const from = Math.min(Number(top), last), to = Math.min(Number(bottom), last);
+    const seen = [...new Set(kept.slice(from, to + 1).flat())].sort((a, b) => a - b).map(BigInt);
+    const spans = united(seen.map(key => [key, key + 1n]))
+      .map(([a, z]) => [a * keyBlock / keyTile, ceil(least(z * keyBlock, keys), keyTile)]);
+    let across = 0n;
+    for (const [a, z] of united(spans)) across += ofKeys ? least(z * keyTile, keys) - a * keyTile : z - a;
+    total += across * (ofRows ? least(next * rowTile, rows) - i * rowTile : next - i);
+  }
+  return total;
+}
 const MOST_TERMS = 200000;
 let termsLeft = MOST_TERMS;
 function sum(first, last, term) {

@@ -49,9 +49,7 @@ def _schedule(page: Page, schedule: str, largest: float) -> Markup:
             number = page.number(schedule, f"{count}.{tensor}")
             length = round(LONGEST * float(number) / (largest or 1), 2)
             parts.append(element("rect", y=y + 1, width=length, class_=count))
-            parts.append(
-                element("text", size(number), x=round(length + 5, 2), y=y + 9.5, data_bar=f"{count}.{tensor}")
-            )  # fmt: skip
+            parts.append(element("text", size(number), x=round(length + 5, 2), y=y + 9.5))
             y += THICK
         y += GAP
     describes = f"Of each tensor {', '.join(SAYS.values())}. " + "; ".join(

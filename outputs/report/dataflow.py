@@ -82,17 +82,18 @@ def _schedule(account: Account, title: str, said: _Said) -> Markup:
     figures: list[list[int]] = []
     kernels = {n: _boxes(account, schedule, kernel) for n, kernel in enumerate(schedule.kernels, 1)}
     words = {n: _words(k, tiled=k in tiled_kernels(schedule)) for n, k in enumerate(schedule.kernels, 1)}
+    cached = {n: k.residency.tensors if k.residency else () for n, k in enumerate(schedule.kernels, 1)}
     for n, (boxes, edges) in kernels.items():
-        key = joined(*words[n], str(boxes), str(edges))
+        key = joined(*words[n], str(cached[n]), str(boxes), str(edges))
         if (before := said.get(key)) is not None:
             again.append((n, before))
             continue
-        if figures and figures[-1][-1] == n - 1 and len(words[n]) == len(words[n - 1]) == 1:
+        if figures and figures[-1][-1] == n - 1 and len(words[n]) == 1 and words[n] == words[n - 1]:
             figures[-1].append(n)  # operations one by one make one picture
         else:
             figures.append([n])
         said[key] = _Drawn(account.name, n, f"kernel-{account.name}-{figures[-1][0]}")
-    drawn = [_figure(account, numbers, kernels, words) for numbers in figures]
+    drawn = [_figure(account, numbers, kernels, words, cached) for numbers in figures]
     count = len(schedule.kernels)
     says = f"{title}: {count} kernel{'s' if count > 1 else ''}"
     return joined(
@@ -106,6 +107,7 @@ def _figure(
     numbers: Sequence[int],
     kernels: Mapping[int, tuple[dict[str, Box], list[tuple[str, str]]]],
     words: Mapping[int, list[Markup]],
+    cached: Mapping[int, tuple[str, ...]],
 ) -> Markup:
     """A kernel; or several operations that run one after another, each a kernel."""
     first, last = numbers[0], numbers[-1]
@@ -116,7 +118,20 @@ def _figure(
     edges = list(dict.fromkeys(edge for n in numbers for edge in kernels[n][1]))
     svg = layered(f"kernel-{account.name}-{first}", f"{account.name}, {which}", boxes, edges)
     caption = element("figcaption", f"{which}: {'each ' if first != last else ''}", words[first][0])
-    return element("figure", caption, *words[first][1:], svg, class_="kernel")
+    held = _cached({n: cached[n] for n in numbers})
+    return element("figure", caption, *words[first][1:], held, svg, class_="kernel")
+
+
+def _cached(tensors: Mapping[int, tuple[str, ...]]) -> Markup | None:
+    """What kernels, by number, read from the L2, as it is modelled."""
+    readers: dict[str, list[str]] = {}
+    for n, names in tensors.items():
+        for name in names:
+            readers.setdefault(name, []).append(str(n))
+    if not readers:
+        return None
+    held = (name if len(tensors) == 1 else f"{name} (in {', '.join(numbers)})" for name, numbers in readers.items())
+    return element("p", f"modelled in the L2: {', '.join(held)}", class_="why")
 
 
 def _elsewhere(again: Sequence[tuple[int, _Drawn]]) -> list[Content]:
@@ -171,8 +186,6 @@ def _words(kernel: Kernel, *, tiled: bool) -> list[Markup]:
     words = [joined(f"{fused}{where}{'' if nest else ', on whole operands'}"), *nest]
     if kernel.skips_masked:
         words.append(element("p", "tiles that the mask empties are skipped", class_="why"))
-    if kernel.residency is not None and kernel.residency.tensors:
-        words.append(element("p", f"modelled in the L2: {', '.join(kernel.residency.tensors)}", class_="why"))
     return words
 
 

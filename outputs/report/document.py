@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from derive.errors import DomainError, PreconditionError
+from derive.substitution import free
 from outputs.javascript_form import javascript_program, name
 from outputs.pictures.lengths import by_length
 from outputs.pictures.roof import roof
@@ -180,7 +181,7 @@ def _thresholds(page: Page) -> dict[str, dict[str, object]]:
         if limit is None:
             continue
         shared = account.sharing
-        steady = shared is None or limit.symbol == "N_k" or not {"N_q"} & {s.name for s in shared[1].live.free_symbols}
+        steady = shared is None or limit.symbol == "N_k" or not {"N_q"} & {s.name for s in free(shared[1].live)}
         found[account.name] = {"symbol": limit.symbol, "scan": not steady}
     return found
 

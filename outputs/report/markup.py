@@ -9,7 +9,7 @@ from html import escape
 from xml.etree import ElementTree as Xml
 
 from outputs.formula import latex
-from outputs.mathml import mathml
+from outputs.mathml import drawn
 
 _FUNCTIONS = frozenset({"min", "max", "gcd", "exp", "log", "tanh", "softmax"})
 """Names that stand apart from what is beside them."""
@@ -67,22 +67,23 @@ def _one(piece: Content) -> str:
 
 def formula(written: str) -> Markup:
     """LaTeX of the house drawn as MathML on a line of its own."""
-    return _drawn(mathml(written, display=True))
+    return _styled(written, display=True)
 
 
 def inline(written: str) -> Markup:
     """The same within words or in a cell."""
-    return Markup(_drawn(mathml(written)).replace(' display="inline"', ""))
+    return Markup(_styled(written, display=False).replace(' display="inline"', ""))
 
 
 @lru_cache(maxsize=4096)
-def _drawn(written: str) -> Markup:
-    """MathML whose styles are left to the style sheet: a policy without inline styles refuses them."""
-    root = Xml.fromstring(written)
+def _styled(written: str, *, display: bool) -> Markup:
+    """MathML whose styles are left to the style sheet: a policy without inline styles refuses them.
+
+    HTML knows the element by its name, without a namespace.
+    """
+    root = drawn(written, display=display)
     for part in root.iter():
         part.attrib.pop("style", None)
-        part.attrib.pop("xmlns", None)  # HTML knows the element by its name
-        part.tag = part.tag.partition("}")[2] or part.tag
     for row in [*root.iter("mrow"), *root.iter("math")]:
         for place in reversed(range(len(row))):
             if not _is_function(row[place]):

@@ -93,16 +93,22 @@ let reason = "";
 function tried(of) {
   try { return amount(of); } catch (error) { reason = error.message; return null; }
 }
-const barOf = label => `${label.parentElement.dataset.schedule}|${label.dataset.bar}`;
+// Each bar is of the tensor named last before it; its number stands behind it.
+const bars = all(".bars rect").map(bar => {
+  let name = bar;
+  while (!name.matches(".tensor")) name = name.previousElementSibling;
+  const of = `${bar.parentElement.dataset.schedule}|${bar.className.baseVal}.${name.textContent}`;
+  return {bar, label: bar.nextElementSibling, of};
+});
 function numbers() {
   for (const element of all("[data-of]")) {
     const exact = tried(element.dataset.of);
     text(element, exact === null ? "not computed" : formats[element.dataset.as ?? "size"](exact));
     if (element.localName === "data") element.setAttribute("value", exact === null ? "" : write(exact));
   }
-  for (const element of all("[data-bar]")) {
-    const exact = tried(barOf(element));
-    text(element, exact === null ? "not computed" : size(exact));
+  for (const {label, of} of bars) {
+    const exact = tried(of);
+    text(label, exact === null ? "not computed" : size(exact));
   }
   for (const element of all("[data-verdict]")) {
     const name = element.dataset.verdict, found = tried(`${name}|intensity`);
@@ -112,13 +118,13 @@ function numbers() {
     text(element, atMost(amount(`${element.dataset.fits}|footprint`), read(data.room)) ? "fits" : "does not fit");
 }
 function drawBars() {
-  const bars = all(".bars rect").map(element => [element, float(tried(barOf(element.nextElementSibling)) ?? 0n)]);
-  const largest = Math.max(1e-9, ...bars.map(([, n]) => n));
-  for (const [element, n] of bars) {
-    const length = Math.round(100 * data.longest * n / largest) / 100;
-    element.setAttribute("width", length);
-    element.nextElementSibling.setAttribute("x", Math.round(100 * (length + 5)) / 100);
-  }
+  const amounts = bars.map(({of}) => float(tried(of) ?? 0n));
+  const largest = Math.max(1e-9, ...amounts);
+  bars.forEach(({bar, label}, n) => {
+    const length = Math.round(100 * data.longest * amounts[n] / largest) / 100;
+    bar.setAttribute("width", length);
+    label.setAttribute("x", Math.round(100 * (length + 5)) / 100);
+  });
 }
 function drawRoof() {
   for (const element of all("[data-dot]")) {

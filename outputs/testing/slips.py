@@ -18,7 +18,7 @@ from derive.cost import Move
 from derive.errors import DeriveError
 from derive.exact import Number, value
 from derive.flops import Convention, Pipe, flops
-from derive.substitution import put
+from derive.substitution import free, put
 from derive.symbols import N_k, N_q, d, d_v, h, h_k
 from outputs.testing.closed_form import ClosedForm
 
@@ -79,7 +79,7 @@ def _of_units(form: ClosedForm) -> Iterator[Slip]:
     if form.quantity in _WORK:
         yield Slip("a multiply-add is counted as one FLOP, not two", _scaled(amount, Fraction(1, 2)))
     else:
-        widths = {s for s in amount.free_symbols if s.name == "b" or s.name.startswith("b_")}
+        widths = {s for s in free(amount) if s.name == "b" or s.name.startswith("b_")}
         yield Slip("elements are reported as bytes", _at(put(amount, dict.fromkeys(widths, sp.Integer(1)))))
         for size in (1, 2, 4, 8):
             yield Slip(
@@ -149,7 +149,7 @@ def _of_symbols(form: ClosedForm) -> Iterator[Slip]:
         yield Slip(
             "a division rounds down (floor) where it must round up (ceil)", _at(amount.replace(sp.ceiling, sp.floor))
         )
-    names = {s.name for s in amount.free_symbols}
+    names = {s.name for s in free(amount)}
     for pair in _TAKEN:
         for right, wrong in permutations(pair):
             if right.name in names:

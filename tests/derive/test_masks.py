@@ -72,6 +72,23 @@ def test_every_mask_keeps_the_pairs_of_its_words(pattern: Pattern, numbers: dict
     assert value(mask.rows_touched, numbers) == kept.any(1).sum()
 
 
+@every_mask
+@settings(max_examples=10)
+@given(numbers=shapes())
+def test_a_few_last_queries_see_what_they_see_among_all(pattern: Pattern, numbers: dict[str, int]) -> None:
+    """What a query sees follows from where its own key stands: a decode step is the last row of prefill, under every mask."""
+    numbers = at(pattern, numbers)
+    queries, keys = sorted((numbers["N_q"], numbers["N_k"]))
+    if pattern.name.endswith("-tl"):
+        queries, keys = keys, queries
+    few = kept_pairs(made(pattern), {**numbers, "N_q": queries, "N_k": keys})
+    every = kept_pairs(made(pattern), {**numbers, "N_q": max(queries, keys), "N_k": max(queries, keys)})
+    if pattern.name.endswith("-tl"):
+        assert np.array_equal(few, every[:, :keys])
+    else:
+        assert np.array_equal(few, every[-queries:])
+
+
 def assert_tiles(counted: Coverage, kept: npt.NDArray[np.bool_], numbers: dict[str, int]) -> None:
     """Tiles that hold one of the pairs *kept*, key and query rows in them, one by one."""
     rows = [kept[start : start + numbers["B_r"]] for start in range(0, len(kept), numbers["B_r"])]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 
 from derive.errors import DeriveError
 from derive.exact import Number, value
-from derive.symbols import MEANINGS, B_r, N_k
+from derive.met_blocks import COUNTS, Listed, Met
+from derive.symbols import MEANINGS, B_c, B_r, C_b, N_k, N_q
 from outputs.javascript_form import javascript_form, javascript_program
 from tests.outputs.browser import show
 from tests.outputs.expressions import INDEX, engine_forms, forms, values
@@ -69,6 +71,25 @@ def engine_points() -> dict[str, tuple[Any, dict[str, Number]]]:
     }
     at |= {"b_s": Fraction(33, 32), "C_L2": 9000}
     return {str(n): (form, at) for n, form in enumerate(engine_forms())}
+
+
+def test_listed_blocks_are_looked_up_alike(tmp_path: Path) -> None:
+    """Whatever the tiles, ragged ones and blocks beside them; a row may keep nothing."""
+    draw = random.Random(7)
+    asked: dict[str, tuple[Any, dict[str, Number]]] = {}
+    for n in range(60):
+        down, across, block = draw.randint(1, 5), draw.randint(1, 5), draw.randint(1, 6)
+        kept = tuple(tuple(draw.sample(range(across), draw.randint(0, across))) for _ in range(down))
+        form = Met(sp.Integer(n % len(COUNTS)), N_q, N_k, B_r, B_c, C_b, C_b, Listed(kept))
+        at: dict[str, Number] = {
+            "N_q": down * block - draw.randrange(block),
+            "N_k": across * block - draw.randrange(block),
+        }
+        asked[str(n)] = (form, at | {"B_r": draw.randint(1, 9), "B_c": draw.randint(1, 9), "C_b": block})
+    assert not wrong(tmp_path, asked)
+    assert wrong(
+        tmp_path, asked, ARITHMETIC.replace("(bottom + 1n) * rowBlock / rowTile", "(bottom + 2n) * rowBlock / rowTile")
+    )
 
 
 def test_every_form_of_the_engine_keeps_its_value(tmp_path: Path) -> None:

@@ -183,16 +183,13 @@ def test_each_check_notices_its_fault(check: Callable[[str], None], whole: str, 
         check(text.replace(whole, broken, 1))
 
 
-@pytest.mark.parametrize(("name", "largest"), [("mha-backward", LARGEST), ("cascade", 330_000)])
-def test_a_page_with_every_schedule_is_small_too(name: str, largest: int) -> None:
-    """The largest of the catalogue: what schedules share is said once, and nothing is left out.
-
-    Eight schedules of the 30 Einsums of a cascade are the only page of the catalogue that takes more than the others may.
-    """
+@pytest.mark.parametrize("name", ["mha-backward", "cascade"])
+def test_a_page_with_every_schedule_is_small_too(name: str) -> None:
+    """The largest of the catalogue: what schedules share is said once, and nothing is left out."""
     schedules = tuple(schedule for variant, schedule in PAIRS if variant == name and schedule != "row-resident")
     made = Explanation(read_request(variant(name), ()), schedules, load("h100-sxm"))
     text = report(made, "")
-    assert len(text.encode()) < largest
+    assert len(text.encode()) < LARGEST
     check_markup(text)
     for account in made.accounts:
         assert f"<summary>{account.name}, {len(account.derivation.steps)} steps</summary>" in text
@@ -242,8 +239,11 @@ def test_every_number_is_the_engines(question: str) -> None:
     told = amounts_of(as_json(made.start.answer))
     marked = [(a, t) for a, t in Tree(page(question)).data]
     pictures = re.findall(r"<g class=bars data-schedule=(\S+) [^>]*>(.*?)</g>", page(question))
-    bars = [(name, re.findall(r"<text [^>]*data-bar=([^ >]+)>([^<]*)<", drawn)) for name, drawn in pictures]
-    drawn = [(f"{name}|{of}", text) for name, found in bars for of, text in found]
+    drawn = []
+    for name, bars in pictures:
+        for tensor, of_tensor in re.findall(r"class=tensor>([^<]*)</text>(.*?)(?=<text [^>]*class=tensor|$)", bars):
+            pairs = re.findall(r"<rect [^>]*class=(\w+) /><text [^>]*>([^<]*)<", of_tensor)
+            drawn += [(f"{name}|{count}.{tensor}", text) for count, text in pairs]
     assert len(marked) > 12
     assert len(drawn) > 12
     seen = 0
