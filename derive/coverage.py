@@ -37,6 +37,11 @@ class PartedCoverage(Coverage):
         return self.over
 
     @cached_property
+    def parts_met(self) -> sp.Expr:
+        """Parts of the keys of which some row tile meets a tile."""
+        return self._sum(least(self._part.row_tiles, sp.Integer(1)))
+
+    @cached_property
     def _part(self) -> Coverage:
         """The tiles left in part ``PART``."""
         return Coverage(self.mask.inside(PART), self.rows, self.keys)

@@ -43,6 +43,11 @@ class Coverage:
         return None
 
     @property
+    def parts_met(self) -> sp.Expr:
+        """Parts of the keys of which some tile is met; 1 where they are not cut."""
+        return sp.Integer(1)
+
+    @property
     def _heads(self) -> sp.Expr:
         """Flattened rows a query: 1, or the query heads packed into the tile."""
         return sp.Mul(*(i.extent for i in self.rows.indices if i.name != self.mask.row))

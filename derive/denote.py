@@ -85,13 +85,8 @@ def entry(tensor: Tensor, places: Places, extents: Mapping[str, int] | None = No
         extents: numbers for the extents, if they are to be numbers.
     """
     base = sp.IndexedBase(tensor.name, real=True)
-    at = []
-    for axis in tensor.axes:
-        place = places[axis[0].name]
-        for index in axis[1:]:
-            place = place * (index.extent if extents is None else extents[index.name]) + places[index.name]
-        at.append(place)
-    return base[tuple(at)] if at else base.label
+    at = tensor.along_axes(places, extents)
+    return base[at] if at else base.label
 
 
 def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position, sp.Expr]:
@@ -99,7 +94,7 @@ def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position
 
     Args:
         graph: what computes it.
-        name: which tensor.
+        name: which tensor; its elements are named by where they stand along its axes, cut into parts or not.
         extents: the extent of each index by name; small, since every point is written out.
 
     Raises:
@@ -121,7 +116,10 @@ def denote(graph: Graph, name: str, extents: Mapping[str, int]) -> dict[Position
                     known.setdefault(each.output.name, {}).update(here)
         if e.output.name == name and e in graph.einsums:
             break
-    return known[name]
+    made = graph.tensors[name]
+    names = [i.name for i in made.indices]
+    places = ((dict(zip(names, at, strict=True)), element) for at, element in known[name].items())
+    return {tuple(map(int, made.along_axes(at, extents))): element for at, element in places}
 
 
 def _written_out(
@@ -150,7 +148,7 @@ def _written_out(
 
     def point(at: Mapping[str, int]) -> sp.Expr:
         if einsum.map.is_generated:
-            return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}))
+            return MAPS[einsum.map](_generated(einsum, {name: sp.Integer(n) for name, n in at.items()}, extents))
         if einsum.map.is_selection:
             return MAPS[einsum.map](selection_written_out(einsum, at, read, extents, kept))
         if einsum.map is Map.INVERSE:
@@ -191,9 +189,10 @@ def _written_out(
     return found
 
 
-def _generated(einsum: Einsum, places: Places) -> sp.Expr:
+def _generated(einsum: Einsum, places: Places, extents: Mapping[str, int] | None = None) -> sp.Expr:
     """What is made of coordinates: the coordinate itself, or an entry of a mask that is like any other number."""
-    return places[einsum.output.indices[0].name] if einsum.map is Map.POSITION else entry(einsum.output, places)
+    made = einsum.output
+    return made.along_axes(places, extents)[0] if einsum.map is Map.POSITION else entry(made, places, extents)
 
 
 def _streamed(terms: list[sp.Expr], scores: list[sp.Expr], maximum: sp.Expr) -> sp.Expr:

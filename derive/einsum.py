@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import sympy as sp
 
@@ -35,7 +37,8 @@ class Map(Enum):
     MAXIMUM = "maximum"
     """The larger of two, point by point."""
     POSITION = "position"
-    """The coordinate along the result's only index: generated where it is used, read from nowhere."""
+    """The coordinate along the result's only index, or along its only axis where that is cut into parts: generated where it is
+    used, read from nowhere."""
     KEEP = "keep"
     """Dropout's mask for the rate p that it reads: 0 with probability p, else 1 / (1 - p). It is a function of a seed and the
     coordinates alone, so it can be made again anywhere."""
@@ -131,6 +134,25 @@ class Tensor:
                 found.append((index,))
         return tuple(found)
 
+    def along_axes(self, places: Mapping[str, Any], extents: Mapping[str, int] | None = None) -> tuple[Any, ...]:
+        """Where *places* of its indices stand along each axis: key k of part s at s times the keys of a part, plus k."""
+        found = []
+        for first, *rest in self.axes:
+            place = places[first.name]
+            for i in rest:
+                place = place * (i.extent if extents is None else extents[i.name]) + places[i.name]
+            found.append(place)
+        return tuple(found)
+
+    @property
+    def whole(self) -> Tensor:
+        """The tensor as it was before any axis was cut: ``K[k, d]`` of ``K[s, k, d]``, the same elements in the same places."""
+        if all(len(axis) == 1 for axis in self.axes):
+            return self
+        extents = (sp.Mul(*(i.extent for i in axis)) for axis in self.axes)
+        uncut = (a[0] if len(a) == 1 else Index(a[-1].name, n) for a, n in zip(self.axes, extents, strict=True))
+        return replace(self, indices=tuple(uncut))
+
     def __str__(self) -> str:
         return f"{self.name}[{', '.join(i.name for i in self.indices)}]" if self.indices else self.name
 
@@ -183,7 +205,7 @@ class Einsum:
         free = self.map.is_generated or (self.map in (Map.COPY, Map.VIEW) and self.reduce is None)
         if self.map.is_generated and bound:
             raise IllFormedError(f"{self}: {self.map.value} reads scalars only; it has no use for a tensor")
-        if self.map is Map.POSITION and len(self.output.indices) != 1:
+        if self.map is Map.POSITION and len(self.output.axes) != 1:
             raise IllFormedError(f"{self}: a position is along one index, and {self.output} has another number of them")
         for index in self.output.indices:
             if index not in bound and index.name not in over and not free:

@@ -40,6 +40,9 @@ def evaluate(
         scalars: the kernels' arguments, e.g. ``{"c": 0.125}``.
         values: the value of symbols that the inputs' shapes do not give away.
 
+    Returns:
+        An array for each, an index and its parts on one axis where they stand side by side.
+
     Raises:
         UnboundError: an input, a scalar or a symbol has no value.
         DomainError: two inputs disagree on the extent of an index.
@@ -71,7 +74,7 @@ def evaluate(
                 operands = [selected(e, axes_of(e.output), operands, shape(e), kept_by(e))]
             result = compute(e, axes_of(e.output), operands, None if e.map is Map.TOP else kept_by(e))
             known[e.output.name] = np.broadcast_to(result, shape(e)).copy()
-    return {e.output.name: known[e.output.name] for e in graph.einsums}
+    return {e.output.name: on_axes(e.output, known[e.output.name]) for e in graph.einsums}
 
 
 def stepped(
@@ -121,7 +124,8 @@ def arguments(
     read = {t.name: t for e in graph.einsums for t in e.inputs if t.name not in graph.producers}
     given: dict[str, Array] = {name: np.asarray(a, np.float64) for name, a in {**inputs, **(scalars or {})}.items()}
     if any(e.output.name in read and e.output.name not in given for e in graph.given):
-        given = evaluate(Graph(graph.given, ()), inputs, scalars, values) | given
+        uncut = {name: on_axes(read[name], array) if name in read else array for name, array in inputs.items()}
+        given = evaluate(Graph(graph.given, ()), uncut, scalars, values) | given
     for name, tensor in read.items():
         if name not in given:
             raise UnboundError(f"{tensor} has no value; the values given are {sorted(given)}")
@@ -135,6 +139,14 @@ def _in_parts(tensor: Tensor, array: Array, values: Values) -> Array:
     return array.reshape([whole(i.extent, values) for i in tensor.indices])
 
 
+def on_axes(tensor: Tensor, array: Array) -> Array:
+    """*array* with an index and its parts on one axis, as the tensor lies in memory."""
+    if array.ndim != len(tensor.indices) or len(tensor.axes) == len(tensor.indices):
+        return array
+    lengths = iter(array.shape)
+    return array.reshape([prod(next(lengths) for _ in axis) for axis in tensor.axes])
+
+
 def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dict[str, Array]:
     """A standard normal array for each tensor that neither the graph nor what ran before it makes.
 
@@ -142,7 +154,7 @@ def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dic
     several.
     """
     extents = sizes(graph, values)
-    drawn = {t.name: rng.standard_normal([extents[i.name] for i in t.indices]) for t in graph.sources}
+    drawn = {t.name: rng.standard_normal([whole(i.extent, values) for i in t.indices]) for t in graph.sources}
     for e in graph.einsums:
         if e.map is Map.GATHER and (positions := e.inputs[1].name) in drawn and e.selected is not None:
             distinct = "q" in axes_of(e.inputs[1])

@@ -29,7 +29,7 @@ import numpy as np
 
 from derive.einsum import Einsum, Index, Map, Reduce, Tensor
 from derive.errors import IllFormedError
-from derive.evaluate import Values, arguments, axes_of, kept_block, sizes, stepped, whole
+from derive.evaluate import Values, arguments, axes_of, kept_block, on_axes, sizes, stepped, whole
 from derive.graph import Recurrence
 from derive.mask import Mask
 from derive.operators import Array, Block, compute, generated
@@ -62,7 +62,7 @@ def execute(
         written = _Launch(schedule, kernel, values, memory).run()
         memory |= written
         left |= written
-    return left
+    return {name: on_axes(schedule.graph.tensors[name], array) for name, array in left.items()}
 
 
 class _Launch:

@@ -29,7 +29,7 @@ def most(a: sp.Expr, b: sp.Expr) -> sp.Expr:
 
 
 def greatest(amounts: Iterable[sp.Expr]) -> sp.Expr:
-    """The largest of *amounts*, those left out that plainly are no larger than another."""
+    """The largest of *amounts*, those left out that plainly are no larger than another; what all have stands before it."""
     terms = {a: a.as_coefficients_dict() for a in amounts}
     distinct = [a for a in terms if not any(b != a and _covers(terms[b], terms[a]) for b in terms)]
     found: list[sp.Expr] = []
@@ -37,13 +37,27 @@ def greatest(amounts: Iterable[sp.Expr]) -> sp.Expr:
         signs = [_sign(a, other) for other in found]
         if -1 not in signs:
             found = [other for other, sign in zip(found, signs, strict=True) if sign != 1] + [a]
-    return found[0] if len(found) == 1 else sp.Max(*found, evaluate=False)
+    if len(found) == 1:
+        return found[0]
+    shared = {term: min(terms[a].get(term, 0) for a in found) for term in terms[found[0]]}
+    shared = {term: n for term, n in shared.items() if n > 0}
+    apart = [sp.Add(*((n - shared.get(term, 0)) * term for term, n in terms[a].items())) for a in found]
+    return sp.Add(*(n * term for term, n in shared.items()), sp.Max(*apart, evaluate=False))
 
 
 def _covers(larger: Mapping[sp.Expr, sp.Expr], smaller: Mapping[sp.Expr, sp.Expr]) -> bool:
-    """Whether a sum of positive terms has every term of another one, as often at least; only equal terms are compared."""
-    positive = all(n > 0 for n in (*larger.values(), *smaller.values()))
-    return positive and all(n <= larger.get(term, 0) for term, n in smaller.items())
+    """Whether a sum of positive terms is never below another one, term by term: equal ones first, then multiples by sizes."""
+    if any(n < 0 for n in (*larger.values(), *smaller.values())):
+        return False
+    owed = {term: n - larger.get(term, 0) for term, n in smaller.items() if n > larger.get(term, 0)}
+    held = {term: n - smaller.get(term, 0) for term, n in larger.items() if n > smaller.get(term, 0)}
+    for term, n in owed.items():
+        for other in [t for t in held if floor_of(t / term) >= 1]:
+            paid = min(n, held[other])
+            n, held[other] = n - paid, held[other] - paid
+        if n > 0:
+            return False
+    return True
 
 
 def _flat(e: sp.Expr, kind: Any) -> tuple[sp.Expr, ...]:

@@ -30,8 +30,8 @@ class Recurrence:
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:
-    """Whether two readings of a tensor differ in the names of indices alone."""
-    extents = ([i.extent for i in t.indices] for t in (one, other))
+    """Whether two readings of a tensor differ in the names of indices alone, or in whether an axis is cut into parts."""
+    extents = ([i.extent for i in t.whole.indices] for t in (one, other))
     return one.width == other.width and next(extents) == next(extents)
 
 
@@ -65,10 +65,10 @@ class Graph:
                 name = e.output.name
                 if name in known:
                     raise IllFormedError(f"{e}: an earlier program reads {name}, which is defined only here")
-                if name in earlier.producers and earlier.tensors[name] != e.output:
+                if name in earlier.producers and earlier.tensors[name] != e.output.whole:
                     raise IllFormedError(f"{e}: an earlier program left {earlier.tensors[name]}; a name has one value")
                 for t in e.inputs:
-                    if t.name in earlier.producers and earlier.tensors[t.name] != t:
+                    if t.name in earlier.producers and earlier.tensors[t.name] != t.whole:
                         raise IllFormedError(f"{e}: {t} is read, but an earlier program left {earlier.tensors[t.name]}")
         defined: set[str] = set()
         maxima: set[str] = set()

@@ -116,14 +116,6 @@ class Mask:
         ends = (end.xreplace(at) for end in (interval.first, interval.last) if end is not None)
         return any(floor_of(sp.expand(self.columns - 1 - end)) >= 0 for end in ends)
 
-    def begin(self, row: sp.Expr) -> sp.Expr:
-        """The first key that *row* sees of the first interval, at least 0."""
-        return self.span(self.intervals[0], row, row)[0]
-
-    def end(self, row: sp.Expr) -> sp.Expr:
-        """One past the last key that *row* sees of the last interval, at most ``columns``."""
-        return self.span(self.intervals[-1], row, row)[1]
-
     @property
     def pairs(self) -> sp.Expr:
         """How many (query, key) pairs it keeps."""

@@ -17,7 +17,7 @@ from derive.block_list import BlockList
 from derive.density import Density
 from derive.errors import BadValueError, nearest
 from derive.extremes import down, least, most
-from derive.interval import Interval
+from derive.interval import ZERO, Interval
 from derive.mask import Mask
 from derive.met_blocks import Rows
 from derive.steps import steps
@@ -79,14 +79,14 @@ def _sinks(own: sp.Expr, _: Numbers) -> Keys:
 
 
 def _global_local(own: sp.Expr, _: Numbers) -> Keys:
-    says = "global queries see all keys, the others the global keys and keys {own} - left..{own} + right"
-    everything = Interval(until=N_g)
+    says = "a query whose own key {own} is global sees all keys, another the global ones and keys {own} - left..{own} + right"
+    others = most(N_g - own.xreplace({ROW: ZERO}), ZERO)  # the first query that is none of the global tokens
     return Keys(
         says,
         (
-            everything,
-            Interval(last=N_g - 1, since=N_g),
-            Interval(most(N_g, own - W_l), most(N_g - 1, own + W_r), since=N_g),
+            Interval(until=others),
+            Interval(last=N_g - 1, since=others),
+            Interval(most(N_g, own - W_l), most(N_g - 1, own + W_r), since=others),
         ),
     )
 

@@ -8,6 +8,7 @@ zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,8 +130,8 @@ def generated(einsum: Einsum, shape: Sequence[int], scalars: Mapping[str, Array]
         scalars: the value of each scalar it reads, by name.
     """
     if einsum.map is Map.POSITION:
-        return np.arange(shape[0], dtype=np.float64)
+        return np.arange(prod(shape), dtype=np.float64).reshape(shape)
     rate = float(scalars[einsum.inputs[0].name])
-    seed = [len(shape), *einsum.output.name.encode()]  # a seed of its own for each mask
+    seed = [len(einsum.output.axes), *einsum.output.name.encode()]  # a seed of its own for each mask, cut up or not
     drawn = np.random.default_rng(seed).random(shape)
     return np.where(drawn < rate, 0.0, 1 / (1 - rate))

@@ -137,7 +137,7 @@ def floored(piece: Piece) -> Piece:
     if not piece.floors:
         if piece.slope.denominator == 1:
             return Piece(piece.first, piece.last, piece.slope, Fraction(floor_of(piece.constant)))
-        m = (piece.slope.denominator * piece.constant.denominator) or 1
+        m = piece.slope.denominator * piece.constant.denominator
         a, b = int(piece.slope * m), int(piece.constant * m)
         return Piece(piece.first, piece.last, Fraction(0), Fraction(0), ((Fraction(1), a, b, m),))
     if piece.slope == 0 and len(piece.floors) == 1:

@@ -7,8 +7,9 @@ C CTAs run at once, issued in grid order, and sweep their tiles in step; a *wave
 * If not, CTAs of one wave still share each tile as they stream it, and the next wave reads it again: I F bytes, where I
   counts the (wave, slice) pairs that meet. For one slice I = ceil(n / C), the number of waves.
 * If not even the tiles of one step fit, H t > C_L2, nothing is shared: every SM-side read reaches HBM.
+* A CTA that sweeps its slice several times (Q, once for each key tile) reads it as often where it does not fit, and once if so.
 * Tensors that other grid loops carry have slices of their own (a bias of all heads beside each head's K and V); what is live
-  of them takes room too.
+  of them takes room too. So does what CTAs come back to by themselves, such as partial sums: all of it, or one step's tiles.
 * Sawtooth: when every other wave sweeps backwards, what the last wave left in the cache is read first and hits.
 
 Where a wave ends one slice and begins the next, part of both may stay: counted for n >= 2C, bounded from above otherwise.
@@ -44,8 +45,10 @@ class Sharing:
         caches: caches that hold copies of their own.
         sawtooth: whether odd waves sweep backwards.
         beside: bytes that the running CTAs keep for themselves in the same cache.
+        beside_step: bytes of those that they touch in one step.
         others: live bytes of the slices of other tensors, which other CTAs share.
         adds: whether CTAs add to sums in memory of the same slices, which are then part of F and of t.
+        sweeps: how often a CTA sweeps the slice.
     """
 
     tensors: tuple[Tensor, ...]
@@ -59,6 +62,8 @@ class Sharing:
     beside: sp.Expr
     others: sp.Expr = sp.Integer(0)  # noqa: RUF009  (SymPy numbers are immutable)
     adds: bool = False
+    sweeps: sp.Expr = sp.Integer(1)  # noqa: RUF009
+    beside_step: sp.Expr = sp.Integer(0)  # noqa: RUF009
 
     @property
     def copies(self) -> sp.Expr:
@@ -136,7 +141,7 @@ class Sharing:
     @property
     def streams(self) -> sp.Basic:
         """The tiles of one step stay, so that CTAs in step share them: H t <= C_L2."""
-        return at_most(self.live * self.step_bytes + self.beside + self.others, C_L2)
+        return at_most(self.live * self.step_bytes + self.beside_step + self.others, C_L2)
 
     @property
     def covered(self) -> sp.Basic:
@@ -146,7 +151,9 @@ class Sharing:
     @property
     def streamed(self) -> sp.Expr:
         """Slices' worth of bytes read behind one cache when the live slices do not stay but CTAs in step share tiles."""
-        again, once = self.meetings, self.slices
+        again, once = self.meetings * self.sweeps, self.slices
+        if self.sweeps != 1 or self.beside != 0:  # nothing is counted on to stay from one wave to the next
+            return again
         F, t, n = self.slice_bytes, self.step_bytes, self.sharers_a_cache
         if self.sawtooth:
             turned = again - self._kept_at_turns(again - once)
@@ -177,7 +184,7 @@ class Sharing:
     def is_exact(self, *, masked: bool) -> sp.Basic:
         """Where the count is what an LRU cache shows; elsewhere the cache shows at most the count."""
         one_cache = sp.Eq(self.caches, 1)
-        if self.others != 0 or self.adds:
+        if self.others != 0 or self.adds or self.sweeps != 1:
             return sp.And(self.fits, one_cache)
         if self.caches != 1:
             dealt = sp.And(sp.Eq(sp.Mod(self.sharers, self.caches), 0), sp.Eq(self.rounds, 1))
@@ -207,10 +214,11 @@ def sharings(schedule: Schedule, kernel: Kernel) -> tuple[Sharing, ...]:
     """
     if kernel.residency is None:
         return ()
-    groups: dict[tuple[Loop, ...], list[Tensor]] = {}
+    groups: dict[tuple[object, ...], list[Tensor]] = {}
     for t in (*schedule.inputs_of(kernel), *schedule.added_up_of(kernel)):
         if t.name in kernel.residency.tensors and is_shared(kernel, t):
-            groups.setdefault(tuple(x for x in kernel.grid if x.carried_by(t)), []).append(t)
+            alike = (_sweeps(kernel, t), *(x for x in kernel.grid if x.carried_by(t)))
+            groups.setdefault(alike, []).append(t)
     found = [_sharing(schedule, kernel, shared) for shared in groups.values()]
     found.sort(key=lambda s: not any(x.carried_by(t) for x in kernel.sequential for t in s.tensors))
     if len(found) == 1:
@@ -248,7 +256,16 @@ def _sharing(schedule: Schedule, kernel: Kernel, shared: list[Tensor]) -> Sharin
         kernel.residency.sawtooth,
         own_working_set(schedule, kernel),
         adds=bool(added),
+        sweeps=_sweeps(kernel, shared[0]),
+        beside_step=own_working_set(schedule, kernel, a_step=True),
     )
+
+
+def _sweeps(kernel: Kernel, tensor: Tensor) -> sp.Expr:
+    """How often one CTA sweeps its slice of *tensor*: the trips of loops without it around the innermost that carries it."""
+    carried = [n for n, loop in enumerate(kernel.sequential) if loop.carried_by(tensor)]
+    around = kernel.sequential[: max(carried, default=0)]
+    return sp.Mul(*(loop.trips for loop in around if not loop.carried_by(tensor)))
 
 
 def _step_elements(kernel: Kernel, tensor: Tensor) -> sp.Expr:
@@ -282,15 +299,21 @@ def split_grid(kernel: Kernel, tensor: Tensor) -> tuple[sp.Expr, sp.Expr, sp.Exp
     return trips(kernel.grid[:first]), trips(kernel.grid[first : last + 1]), trips(kernel.grid[last + 1 :])
 
 
-def own_working_set(schedule: Schedule, kernel: Kernel) -> sp.Expr:
-    """Bytes that the CTAs running at once come back to by themselves, states included; 0 when each reads everything once."""
+def own_working_set(schedule: Schedule, kernel: Kernel, *, a_step: bool = False) -> sp.Expr:
+    """Bytes that the CTAs running at once come back to by themselves, states included; 0 when each reads everything once.
+
+    What they share is no part of it. *a_step* counts of each tensor the tile that one iteration needs.
+    """
     if kernel.residency is None:
         return sp.Integer(0)
-    ours = [t for t in revisited(schedule, kernel) if t.name in kernel.residency.tensors]
-    ours += [t for t in schedule.moving_states_of(kernel) if t.name in kernel.residency.tensors]
+    read = set(schedule.inputs_of(kernel))
+    revisits = (t for t in revisited(schedule, kernel) if not (t in read and is_shared(kernel, t)))
+    ours = [t for t in (*revisits, *schedule.moving_states_of(kernel)) if t.name in kernel.residency.tensors]
     if not ours:
         return sp.Integer(0)
     a_cta = sp.Add(*(t.size * t.width for t in ours)) / kernel.ctas
+    if a_step:
+        a_cta = sp.Add(*(_step_elements(kernel, t) * t.width for t in ours))
     return least(C, kernel.ctas) * a_cta / kernel.residency.caches
 
 

@@ -266,7 +266,9 @@ def _elements(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage | None, *,
         return size * repeats * met.tiles
     if keys_vary:
         return size * repeats * met.key_tiles_once
-    return size * repeats * met.row_tiles if rows_vary else tensor.size * repeats
+    if rows_vary:
+        return size * repeats * met.row_tiles
+    return tensor.size * repeats if once else size * repeats * met.parts_met
 
 
 def _query_rows(prefix: tuple[Loop, ...], tensor: Tensor, met: Coverage) -> sp.Expr:

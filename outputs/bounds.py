@@ -77,7 +77,7 @@ class Bounds:
         limits = [(a, b) for a, b in self.request.variant.at_most if a in known and b.free_symbols <= known]
         apart = (*((a, b) for a, b in divides if {a, b} <= known), *limits)
         own, apart = (tuple((a, b.xreplace(dict(self.alike))) for a, b in pairs) for pairs in (self.assumed, apart))
-        return (*((a.xreplace(dict(self.alike)), b) for a, b in own), *apart, *self._mask_fits())
+        return tuple(dict.fromkeys((*((a.xreplace(dict(self.alike)), b) for a, b in own), *apart, *self._mask_fits())))
 
     @property
     def _parts(self) -> list[Condition]:

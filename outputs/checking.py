@@ -205,6 +205,11 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
     others = sorted({s.name for s in variant.symbols} - {"N_q", "N_k", "d", "d_v", "h_k", "h", "B"})
     if request.mask != "full" or variant.own_mask is not None:
         masks: Any = st.just(request.pattern)
+        if not _cuts_evenly(request.pattern, schedules, fixed):
+            raise BadValueError(
+                f"splits={fixed['n_s']} does not divide the {request.pattern.length} tokens of mask={request.pattern}; give a "
+                f"divisor of {request.pattern.length}, or leave splits out to draw one"
+            )
     else:
         masks = st.sampled_from([p for p in patterns(packed) if _is_counted(variant.name, schedules, p)])
 
@@ -214,7 +219,9 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
             return fixed[name] if name in fixed else int(draw(st.integers(1, largest), label=name))
 
         kv_heads = size("h_k", 3)
-        parts = _parts(draw, schedules, fixed)
+        pattern = draw(masks.filter(lambda p: _cuts_evenly(p, schedules, fixed)))
+        lengths = {} if pattern.length is None else dict.fromkeys(("N_q", "N_k"), pattern.length)
+        parts = _parts(draw, schedules, {**fixed, **lengths})
         numbers = {
             **{name: size(name, 4) for name in others},
             "N_q": size("N_q", 32),
@@ -232,9 +239,7 @@ def configurations(request: Request, schedules: tuple[str, ...]) -> Any:
         }
         if not variant.extents["q"].free_symbols:
             numbers["N_q"] = int(value(variant.extents["q"], {}))
-        pattern = draw(masks)
-        if pattern.length is not None:
-            numbers |= dict.fromkeys(("N_q", "N_k"), pattern.length)
+        numbers |= lengths
         numbers |= {name: size(name, 12) for name in sorted(pattern.sizes)}
         for divisor, dividend in ((a.name, b.name) for a, b in variant.divides):
             if numbers[dividend] % numbers[divisor] == 0:
@@ -271,6 +276,12 @@ def _parts(draw: Any, schedules: tuple[str, ...], fixed: Mapping[str, int]) -> d
             parts = fixed.get(divisor.name) or int(draw(st.sampled_from(divisors(whole)), label=divisor.name))
         found |= {divisor.name: parts, dividend.name: whole}
     return found
+
+
+def _cuts_evenly(pattern: Pattern, schedules: tuple[str, ...], fixed: Mapping[str, int]) -> bool:
+    """Whether parts whose number is given divide the length that a list of documents has."""
+    parts = {fixed[a.name] for name in schedules for a, _ in plan(name).divides if a.name in fixed}
+    return pattern.length is None or not any(pattern.length % number for number in parts)
 
 
 def _is_counted(variant: str, schedules: tuple[str, ...], pattern: Pattern) -> bool:

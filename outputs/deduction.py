@@ -20,7 +20,7 @@ from outputs.account import Account
 from outputs.bisection import last_that_holds
 from outputs.notation import text, tidy
 from outputs.quantities import size
-from rules.derivations import plan
+from rules.derivations import names, plan
 
 if TYPE_CHECKING:
     from hardware.machine import Machine
@@ -66,13 +66,18 @@ def account(request: Request, schedule: str, machine: Machine | None, options: O
 
 def fitting(request: Request) -> tuple[str, ...]:
     """The variant's own schedules that are legal under the mask asked for; all of them where none is."""
+    return legal(request, request.variant.schedules) or request.variant.schedules
+
+
+def legal(request: Request, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of *asked* whose rules all apply to the variant under the mask asked for."""
     graph = request.variant.graph(request.pattern)
     found = []
-    for name in request.variant.schedules:
+    for name in asked:
         with suppress(PreconditionError):
             plan(name).derive(graph)
             found.append(name)
-    return tuple(found) or request.variant.schedules
+    return tuple(found)
 
 
 def unfitted(request: Request, schedule: str, machine: Machine | None, options: Options) -> Account:
@@ -87,9 +92,9 @@ def unfitted(request: Request, schedule: str, machine: Machine | None, options: 
     try:
         derivation = chosen.derive(graph)
     except PreconditionError as error:
-        others = [name for name in request.variant.schedules if name != schedule]
-        instead = f"; of {request.variant.name} there are {', '.join(others)}" if others else ""
+        others = legal(request, names())
         under = f" under mask={request.mask}" if request.mask != "full" else ""
+        instead = f"; those that fit are {', '.join(others)}" if others else ""
         raise PreconditionError(f"{schedule} does not fit {request.variant.name}{under}: {error}{instead}") from error
     numbers: dict[str, Number] = {**request.widths, **_machine_numbers(machine, options, request), **request.numbers}
     values = {**numbers, **_tiles(chosen, numbers)}

@@ -12,7 +12,7 @@ from derive.errors import BadValueError, PreconditionError
 from derive.exact import Number
 from derive.graph import Graph
 from derive.masks import Pattern
-from derive.symbols import MEANINGS, N, N_k, N_q, b, symbol
+from derive.symbols import MEANINGS, N, N_k, N_q, b, n_s, symbol
 from derive.training import Training
 from outputs.deduction import Options, account
 from outputs.threshold import Threshold, threshold
@@ -126,8 +126,10 @@ class Explanation:
         return self._account(replace(self.request, numbers=numbers, tied=False), schedule)
 
     def with_row_tile(self, schedule: str, rows: int) -> Account:
-        """*schedule* with tiles of *rows* queries, whether or not they fit."""
-        numbers = {**self.request.numbers, "B_r": rows}
+        """*schedule* with tiles of *rows* queries, whether or not they fit, and the parts of the keys that it has here."""
+        here = next((a.values for a in self.accounts if a.name == schedule), {})
+        parts = {n_s.name: here[n_s.name]} if n_s.name in here else {}
+        numbers = {**self.request.numbers, **parts, "B_r": rows}
         return account(replace(self.request, numbers=numbers), schedule, None, self.options)
 
     def training(self, found: Account) -> tuple[sp.Expr, sp.Expr] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from derive.errors import DeriveError, PreconditionError
-from derive.symbols import C_L2
+from derive.symbols import C_L2, B_r
 from outputs.layout import Section
 from outputs.notation import put, regime, text, tidy
 from outputs.quantities import grouped, significant, size
@@ -157,6 +157,10 @@ def tile_constant(answer: Explanation) -> Section | None:
     """How far the row tile is from one that fills fast memory: where the constant in front of N^2 d^2/M comes from."""
     found = answer.fused
     if found is None or not found.rereads or not {"M", "d", "B_r", "N_q", "N_k"} <= set(found.values):
+        return None
+    if found.sharing is None or not found.sharing[1].sharers.has(
+        B_r
+    ):  # what row tiles do not read again is no matter of theirs
         return None
     fast, head, rows = (int(found.values[n]) for n in ("M", "d", "B_r"))
     filling = fast // head

@@ -79,6 +79,8 @@ def _cited(account: Account, kernel: Kernel, at: Mapping[str, Number]) -> int:
     """The published rule at the numbers of *account* with one part."""
     rows = kernel.loop_of("q")
     schedule = account.derivation.schedule
+    if schedule.graph.given:
+        return deterministic_count(ctas=int(value(kernel.ctas, at)), places=int(at["C"]))
     streamed = [t for t in schedule.inputs_of(kernel) if any(loop.carried_by(t) for loop in kernel.sequential)]
     heads = sp.Mul(*(i.extent for i in streamed[0].indices if not i.part_of and kernel.loop_of(i.name) in kernel.grid))
     held = sp.Add(*(t.size * t.width for t in streamed)) / heads
@@ -123,6 +125,18 @@ def published_count(
     return next(n for n in counts if shares[n] >= Fraction(rule["near_best"]) * max(shares.values()))
 
 
+def deterministic_count(*, ctas: int, places: int) -> int:
+    """How many copies of dQ FlashAttention-2's deterministic backward pass sums in; cited, not derived.
+
+    Args:
+        ctas: CTAs without parts: batch times heads.
+        places: CTAs that run at once, one an SM.
+
+    Source: Dao-AILab/flash-attention, flash_bwd_launch_template.h, ``run_flash_bwd_seqk_parallel``.
+    """
+    return -(-places // ctas)
+
+
 def how_many(answer: Explanation) -> list[Section]:
     """For each schedule with parts: the counts that cost least, and the published rule's."""
     sections = []
@@ -141,6 +155,7 @@ def how_many(answer: Explanation) -> list[Section]:
             f"modelled: of the {len(ranked)} counts that divide N_k, leave a part a tile and are at most {MOST}, {found.best}"
             " takes least: waves x the work of a CTA at 1/C of each rate, partial results included"
         )
-        lines.append(f"cited, not derived: the rule of {_rule()['kernel']} picks {found.cited} [{_rule()['source']}]")
+        rule = _rule()["backward"] if account.derivation.start.given else _rule()
+        lines.append(f"cited, not derived: the rule of {rule['kernel']} picks {found.cited} [{rule['source']}]")
         sections.append(Section(f"how many parts ({account.name})", lines))
     return sections

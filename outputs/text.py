@@ -120,11 +120,12 @@ def _work(answer: Explanation, parts: Parts) -> Section:
     convention = first.convention.value
     rows = (("matmul FLOP", Pipe.MMA, "FLOP"), ("exponentials", Pipe.SFU, "exp"), ("vector ops", Pipe.VECTOR, "op"))
     for label, pipe, unit in rows:
-        amounts = {a.name: a.useful[pipe] for a in answer.accounts}
-        if len(set(amounts.values())) == 1:
-            amounts = {"useful": first.useful[pipe]}
-        for name, amount in amounts.items():
-            table.add(label, name, form(answer, amount, parts), _exact(first.number(amount), unit))
+        accounts = {a.name: a for a in answer.accounts}
+        if len({a.useful[pipe] for a in answer.accounts}) == 1:
+            accounts = {"useful": first}
+        for name, account in accounts.items():
+            amount = account.useful[pipe]
+            table.add(label, name, form(answer, amount, parts), _exact(account.number(amount), unit))
             label = ""
     for account in answer.accounts:
         if account.converted != 0:

@@ -15,6 +15,7 @@ from rules.algebra import (
     split_keys,
     split_softmax,
     split_softmax_gradient,
+    split_sums,
     use_log_sum_exp,
 )
 from rules.schedule import (
@@ -50,6 +51,7 @@ ALGEBRA = (
     split_keys.RULE,
     own_maximum.RULE,
     read_in_each_part.RULE,
+    split_sums.RULE,
     *recompute.RULES,
     use_log_sum_exp.RULE,
     split_softmax_gradient.RULE,
@@ -59,7 +61,7 @@ ALGEBRA = (
 SCHEDULE = (
     *fuse.RULES,
     *fuse_pairs.RULES,
-    fuse_parts.RULE,
+    *fuse_parts.RULES,
     fuse_streams.RULE,
     *tile.RULES,
     tile_product.RULE,

@@ -30,7 +30,7 @@ SEES: dict[str, Callable[[Pair], bool]] = {
     "chunk": lambda p: p.k // p.n["C_k"] == p.own // p.n["C_k"] and p.k <= p.own,
     "prefix": lambda p: p.k < p.n["N_p"] or p.k <= p.own,
     "sinks": lambda p: p.k <= p.own and (p.k < p.n["N_s"] or p.own - p.k < p.n["W"]),
-    "global-local": lambda p: min(p.q, p.k) < p.n["N_g"] or p.own - p.n["W_l"] <= p.k <= p.own + p.n["W_r"],
+    "global-local": lambda p: min(p.own, p.k) < p.n["N_g"] or p.own - p.n["W_l"] <= p.k <= p.own + p.n["W_r"],
     "dilated": lambda p: p.k <= p.own and (p.own - p.k) % p.n["n_d"] == 0 and p.own - p.k < p.n["n_d"] * p.n["W"],
 }
 """Whether the query sees the key."""

@@ -110,10 +110,13 @@ def _difference(expression: sp.Expr, facts: Facts) -> list[Term] | None:
     """*expression* with each negative term set against positive ones never smaller; ``None`` where that fails."""
     terms = [split(t) for t in sp.Add.make_args(expression)]
     positive = [[c, e] for c, e in terms if c > 0]
-    for coefficient, exponents in ((c, e) for c, e in terms if c < 0):
-        owed = -coefficient
-        for held in positive:
-            if owed > 0 and held[0] > 0 and (share := facts.share_of(exponents, held[1])) is not None:
+    debts = [(-c, [(held, facts.share_of(e, held[1])) for held in positive]) for c, e in terms if c < 0]
+    payers = [(owed, [(held, share) for held, share in held_by if share is not None]) for owed, held_by in debts]
+    for owed, payable in sorted(payers, key=lambda debt: len(debt[1])):  # who has one payer alone is paid first
+        for held, share in sorted(
+            payable, key=lambda payer: -payer[0][0] / payer[1]
+        ):  # and who can pay most pays first
+            if owed > 0 and held[0] > 0:
                 paid = min(owed, held[0] / share)
                 held[0], owed = held[0] - paid * share, owed - paid
         if owed > 0:

@@ -115,9 +115,9 @@ class TileBounds:
 
     @property
     def query_rows(self) -> sp.Expr:
-        """Query rows met, added up over key tiles."""
+        """Query rows met, added up over key tiles: each at least once that sees any key."""
         rows = self.tiles * self.rows.tile
-        return rows if self.up or self.tending else rows / 2
+        return rows if self.up or self.tending else most(rows / 2, self.query_rows_once)
 
     @property
     def query_rows_met(self) -> sp.Expr:
@@ -188,4 +188,24 @@ def regime_of(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Con
             "alike: no class is derived; `derive explain` counts them exactly"
         )
     found = sizes_fit(mask, alike)
-    return [(2 * len(found) * size, keys) for size, keys in found]
+    queries, keys = (n.xreplace(dict(alike)) for n in (mask.rows, mask.columns))
+    if queries == keys or not (queries.free_symbols and keys.free_symbols):
+        return [(2 * len(found) * size, keys) for size, _ in found]
+    return _apart([size for size, _ in found], queries, keys, intervals)
+
+
+def _apart(sizes: list[sp.Expr], queries: sp.Expr, keys: sp.Expr, intervals: tuple[Interval, ...]) -> list[Condition]:
+    """The regime where there are fewer queries than keys, or more where the first query stands on the first key."""
+    lines = [(i, _moving(i.last)) for i in intervals if i.last is not None and i.last.has(ROW)]
+    ahead = any(line.coeff(size) > 0 for _, line in lines for size in sizes)  # a query sees keys behind its own
+    if any(line.has(keys) for _, line in lines) and not ahead:
+        few = [*sizes, queries]
+        return [(2 * len(few) * size if sizes else size, keys) for size in few]
+    local = all(i.first is not None or isinstance(i.last, sp.Min) for i, line in lines)
+    few, many = (queries, keys) if local else (keys, queries)
+    return [*((2 * len(sizes) * size, few) for size in sizes), (2 * few if ahead else few, many)]
+
+
+def _moving(end: sp.Expr) -> sp.Expr:
+    """The member of *end* that moves with the query."""
+    return next(part for part in end.args if part.has(ROW)) if end.func in (sp.Min, sp.Max) else end

@@ -16,8 +16,9 @@ KEY=VALUE sets a symbol; one left out stays symbolic:
   N (both lengths), Nq, Nk, d, dv, h, hk, B    sizes: 8192, 8K or 8Ki
   Br, Bc, M (elements), ctas, L2=50MiB         tiles and machine
   pad=64                                       widths of products run in multiples of it
-  splits                                       parts of the keys (split-kv); on a machine, the fastest modelled
-  dtype, kv, scores, probs, stats, acc         element types: bf16, fp8, fp32 ...; partials= of split-kv (fp32)
+  splits                                       parts of the keys (split-kv, flash2-backward-split); on a machine, the
+                                               fastest modelled
+  dtype, kv, scores, probs, stats, acc         element types: bf16, fp8, fp32 ...; partials= of parts (fp32)
   mask=full | causal | window W= | window left= right= | chunk C= | prefix prefix= | sinks sinks= W= |
        global-local globals= left= right= | dilated W= dilation= | block-sparse s=0.1 |
        blocks block=128 blocks=0/0,1/0,2-3 (or blocks=@FILE); -tl behind a name is top-left

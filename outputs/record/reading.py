@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,7 +29,7 @@ from rules.schedule.keep_resident import keep_resident
 
 MOST_CHARACTERS = 32 * 2**20
 _MOST_STEPS = 256
-_PARTS = ("indices", "widths", "masks", "einsums", "outputs", "given")
+_PARTS = ("indices", "widths", "masks", "einsums", "outputs", "given", "given_indices")
 
 
 def load(text: str) -> tuple[Derivation, ...]:
@@ -115,16 +116,8 @@ def _graph(record: Any, where: str) -> Graph:
     for key in of_kind(record, dict, where):
         if key not in _PARTS:
             raise BadValueError(f"{where} has an unknown key {repeated(str(key))}; known: {', '.join(_PARTS)}")
-    names = Names()
-    indices = {
-        name: read_fields(
-            Index,
-            {"name": name, **of_kind(part, dict, f"{where}.indices.{repeated(name)}")},
-            names,
-            f"{where}.indices.{repeated(name)}",
-        )
-        for name, part in member(record, "indices", dict, where).items()
-    }
+    indices = _indices(member(record, "indices", dict, where), f"{where}.indices")
+    uncut = _indices(of_kind(record.get("given_indices", {}), dict, where), f"{where}.given_indices")
     widths = {
         name: reread(part, f"{where}.widths.{repeated(name)}")
         for name, part in member(record, "widths", dict, where).items()
@@ -132,17 +125,28 @@ def _graph(record: Any, where: str) -> Graph:
     listed = member(record, "masks", list, where)
     names = Names(indices, widths, tuple(_mask(part, f"{where}.masks[{n}]") for n, part in enumerate(listed)))
     outputs = [of_kind(name, str, f"{where}.outputs") for name in member(record, "outputs", list, where)]
+    before = replace(names, indices=indices | uncut)
     einsums, given = (
         tuple(
-            read_fields(Einsum, part, names, f"{where}.{key}[{n}]")
-            for n, part in enumerate(of_kind(parts, list, where))
+            read_fields(Einsum, part, at, f"{where}.{key}[{n}]") for n, part in enumerate(of_kind(parts, list, where))
         )
-        for key, parts in (("einsums", record.get("einsums")), ("given", record.get("given", [])))
+        for key, parts, at in (
+            ("einsums", record.get("einsums"), names),
+            ("given", record.get("given", []), before),
+        )
     )
     try:
         return Graph(einsums, tuple(outputs), given)
     except IllFormedError as error:
         raise BadValueError(f"{where}: {error}") from error
+
+
+def _indices(record: Any, where: str) -> dict[str, Index]:
+    found = {}
+    for name, part in record.items():
+        here = f"{where}.{repeated(name)}"
+        found[name] = read_fields(Index, {"name": name, **of_kind(part, dict, here)}, Names(), here)
+    return found
 
 
 def _mask(record: Any, where: str) -> Mask:

@@ -1,7 +1,7 @@
 """A derivation as one JSON object: its graphs, each once, and step by step which rule made which of them, and why it might.
 
 Values are written field by field, as their classes declare them, those at their default left out; indices, widths and masks
-stand once a graph and are named where they are used.
+stand once a graph and are named where they are used; an index in parts here, whole in a program before, twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
-from derive.einsum import Index, Tensor
+from derive.einsum import Einsum, Index, Tensor
 from derive.errors import BadValueError
 from derive.graph import Graph
 from derive.mask import Mask
@@ -56,15 +56,24 @@ def graph_json(graph: Graph) -> Json:
     """A graph alone."""
     einsums = (*graph.given, *graph.einsums)
     tensors = [t for e in einsums for t in (e.output, *e.inputs)]
+    earlier, own = _indices(graph.given), _indices(graph.einsums)
+    uncut = {name: fields for name, fields in earlier.items() if own.get(name, fields) != fields}
     masks = tuple(dict.fromkeys(e.domain for e in einsums if e.domain is not None))
     found = {
-        "indices": _table("index", [(i.name, _fields(i, (), but="name")) for t in tensors for i in t.indices]),
+        "indices": earlier | own,
         "widths": _table("tensor", [(t.name, written(t.width)) for t in tensors]),
         "masks": [{"kind": type(m).__name__.lower(), **_fields(m, ())} for m in masks],
         "einsums": [_fields(e, masks) for e in graph.einsums],
         "outputs": list(graph.outputs),
     }
-    return found | ({"given": [_fields(e, masks) for e in graph.given]} if graph.given else {})
+    given = {"given": [_fields(e, masks) for e in graph.given]} if graph.given else {}
+    return found | given | ({"given_indices": uncut} if uncut else {})
+
+
+def _indices(einsums: Sequence[Einsum]) -> Json:
+    """The indices of a program by name."""
+    tensors = (t for e in einsums for t in (e.output, *e.inputs))
+    return _table("index", [(i.name, _fields(i, (), but="name")) for t in tensors for i in t.indices])
 
 
 def kernels_json(kernels: Sequence[Kernel]) -> list[Any]:

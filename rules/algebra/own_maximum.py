@@ -46,7 +46,7 @@ class Match:
 
 def shape(graph: Graph) -> Iterator[Match]:
     """Sums of exp(S - m), where m is the maximum over the parts of maxima of S."""
-    for maximum in graph.einsums:
+    for maximum in (e for e in graph.einsums if e.reduce is Reduce.MAX):
         part = graph.producers.get(maximum.inputs[0].name)
         if part is None or any(e.map is not Map.COPY or e.reduce is not Reduce.MAX for e in (maximum, part)):
             continue

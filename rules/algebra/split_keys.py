@@ -2,11 +2,12 @@ r"""Cut the keys into parts: what is reduced over k is reduced within each part,
 
     sum_k A[q,k]   =   sum_s ( sum_k A[q,s,k] ),        max_k A[q,k]   =   max_s ( max_k A[q,s,k] )
 
-Precondition  a mask says which keys it keeps, not only how many; no softmax normalises over k; no output carries k; nothing
-              is made from the positions of keys; n_s divides N_k (a number, checked where numbers are).
+Precondition  a mask says which keys it keeps, not only how many; no softmax normalises over k; no output carries k; n_s
+              divides N_k (a number, checked where numbers are).
 Proof         sums and maxima are associative: the points of a reduction are the same, taken part by part. Key k of part s is
-              key s N_k/n_s + k of all, so a mask keeps the pairs that it kept. Where k stands in memory, (s, k) stands in its
-              place with k fastest: the same elements, the same bytes.
+              key s N_k/n_s + k of all, so a mask keeps the pairs that it kept, and what is made of positions or drawn for a
+              pair is what it was. Where k stands in memory, (s, k) stands in its place with k fastest: the same elements, the
+              same bytes.
 Effect        nothing waits for a whole run over k but the reductions over s: parts can run at once. Each reduction leaves n_s
               partial results instead of one.
 Reference     Dao et al. 2023, Flash-Decoding, crfm.stanford.edu/2023/10/12/flashdecoding.html.
@@ -43,10 +44,10 @@ def rewrite(graph: Graph, keys: Index) -> Graph:
     part, inside = Index(PART, n_s, part_of=CUT), Index(CUT, keys.extent / n_s)
 
     def cut(tensor: Tensor) -> Tensor:
-        """An input keeps its place in memory; what is made has its parts outermost."""
+        """An input keeps its place in memory, what is generated its positions; what else is made has its parts outermost."""
         if keys not in tensor.indices:
             return tensor
-        made = tensor.name in graph.producers
+        made = tensor.name in graph.producers and not graph.producers[tensor.name].map.is_generated
         in_place = (part, inside) if not made else (inside,)
         indices = tuple(new for i in tensor.indices for new in (in_place if i == keys else (i,)))
         return replace(tensor, indices=(part, *indices) if made else indices)
@@ -69,7 +70,8 @@ def rewrite(graph: Graph, keys: Index) -> Graph:
     return replace(graph, einsums=tuple(einsums))
 
 
-def _says_which_keys(graph: Graph, keys: Index) -> bool:
+def says_which_keys(graph: Graph, keys: Index) -> bool:
+    """Whether every mask over *keys* tells them apart by where they stand."""
     masks = [e.domain for e in graph.einsums if e.domain is not None and keys.name in e.domain.axes]
     return not any(isinstance(mask, Density | BlockList) or mask.row == keys.name for mask in masks)
 
@@ -82,12 +84,8 @@ def _no_output(graph: Graph, keys: Index) -> bool:
     return not any(keys in graph.tensors[name].indices for name in graph.outputs)
 
 
-def _nothing_is_generated(graph: Graph, keys: Index) -> bool:
-    return not any(e.map.is_generated and keys in e.output.indices for e in graph.einsums)
-
-
-def _graph(*, masked: bool = False, opaque: bool = False, leaves: bool = False, positions: bool = False) -> Graph:
-    """The row maximum of scores, and their product with V; perhaps the sum of the keys' positions beside them."""
+def _graph(*, masked: bool = False, opaque: bool = False, leaves: bool = False) -> Graph:
+    """The row maximum of scores, their product with V, and the sum of the keys' positions."""
     q, k, e = Index("q", N_q), Index("k", N_k), Index("e", d_v)
     s, v, p = Tensor("S", (q, k), b_s), Tensor("V", (k, e), b), Tensor("P", (q, k), b_s)
     mask = Density("block-sparse", "a share is kept", "q", "k", N_q, N_k, share=symbol("s")) if masked else None
@@ -96,10 +94,9 @@ def _graph(*, masked: bool = False, opaque: bool = False, leaves: bool = False, 
         Einsum(p, (s,), Map.SOFTMAX if opaque else Map.EXP, None, mask),
         Einsum(Tensor("O", (q, e), b), (p, v), Map.MUL, Reduce.SUM, mask),
     )
-    if positions:
-        x, total = Tensor("x", (k,), b), Tensor("t", (), b)
-        einsums += (Einsum(x, (), Map.POSITION), Einsum(total, (x,), Map.COPY, Reduce.SUM))
-    return Graph(einsums, ("m", "O", *(("P",) if leaves else ()), *(("t",) if positions else ())))
+    x, total = Tensor("x", (k,), b), Tensor("t", (), b)
+    einsums += (Einsum(x, (), Map.POSITION), Einsum(total, (x,), Map.COPY, Reduce.SUM))
+    return Graph(einsums, ("m", "O", "t", *(("P",) if leaves else ())))
 
 
 RULE = Rule(
@@ -110,7 +107,7 @@ RULE = Rule(
     preconditions=(
         Precondition(
             says="a mask says which keys each query sees, and not only how many or in which blocks, so each part knows its own",
-            holds=_says_which_keys,
+            holds=says_which_keys,
             counterexample=lambda: _graph(masked=True),
         ),
         Precondition(
@@ -122,11 +119,6 @@ RULE = Rule(
             says="no output carries the keys, so that what is left has the indices it had",
             holds=_no_output,
             counterexample=lambda: _graph(leaves=True),
-        ),
-        Precondition(
-            says="nothing is made from the positions of the keys, which a part would count from its own first",
-            holds=_nothing_is_generated,
-            counterexample=lambda: _graph(positions=True),
         ),
     ),
     rewrite=rewrite,

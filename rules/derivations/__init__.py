@@ -12,6 +12,7 @@ MODULES = (
     "op_by_op", "naive", "square", "row_resident", "flash1", "flash2", "flash2_packed", "split_kv", "per_query",
     "per_sequence", "cascade", "absorbed", "reassociated", "recurrent", "chunkwise", "chunkwise_materialised",
     "naive_backward", "square_backward", "flash1_backward", "flash2_backward", "flash2_backward_atomic",
+    "flash2_backward_split",
 )  # fmt: skip
 """Files of this folder in reading order; a schedule's name is its file's, with hyphens."""
 

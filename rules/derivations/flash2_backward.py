@@ -8,16 +8,17 @@ from rules.derivations import flash1_backward
 from rules.plan import Plan
 from rules.schedule import fuse_pairs, in_memory, keep_resident, launch, skip_masked, tile
 
-KEYS_OUTSIDE = (
+NEST = (
     tile.KEYS,
     WherePossible(tile.SHARED_HEADS),
     WherePossible(tile.QUERIES),
     WherePossible(launch.ROWS),
     WherePossible(launch.HEADS),
     WherePossible(skip_masked.RULE, if_legal=True),
-    in_memory.RULE,
 )
-"""Key tiles outside, row tiles inside, and what is summed over the keys in memory."""
+"""Key tiles outside, row tiles inside."""
+KEYS_OUTSIDE = (*NEST, in_memory.RULE)
+"""The same, and what is summed over the keys in memory from the start."""
 
 PLAN = Plan(
     name="flash2-backward",

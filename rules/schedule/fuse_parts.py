@@ -19,12 +19,23 @@ from derive.graph import Graph
 from derive.notation import cascade
 from derive.rewrite import Precondition
 from derive.schedule import Kernel, Schedule, lift
-from derive.symbols import N_k, N_q, b, n_s
+from derive.symbols import N_k, N_q, b, d, n_s
 from rules.schedule.fuse import Match, fusion
 
 
 def shape(schedule: Schedule) -> Iterator[Match]:
     """The kernels within a part, then those that wait for several parts, where either are more than one."""
+    yield from (run for run in _inside_and_after(schedule) if len(run) > 1)
+
+
+def _merges(schedule: Schedule) -> Iterator[Match]:
+    """The kernels that wait for several parts, where they are more than one."""
+    _, after = _inside_and_after(schedule)
+    if len(after) > 1:
+        yield after
+
+
+def _inside_and_after(schedule: Schedule) -> tuple[Match, Match]:
     waiting = waits_for_parts(schedule.graph)
     inside, after = [], []
     for kernel in schedule.kernels:
@@ -33,16 +44,16 @@ def shape(schedule: Schedule) -> Iterator[Match]:
             after.append(kernel)
         elif all(any(i.part_of for i in e.output.indices) and e.output.name not in waiting for e in nodes):
             inside.append(kernel)
-    for run in (inside, after):
-        if len(run) > 1:
-            yield tuple(run)
+    return tuple(inside), tuple(after)
 
 
 def waits_for_parts(graph: Graph) -> set[str]:
-    """What reduces over parts, and whatever reads it, at any remove."""
+    """What reduces over parts, not at once over all that they are parts of, and whatever reads it, at any remove."""
     found: set[str] = set()
     for e in graph.einsums:
-        if any(i.part_of for i in e.reduced) or any(t.name in found for t in e.inputs):
+        reduced = {i.name for i in e.reduced}
+        alone = any(i.part_of and i.part_of not in reduced for i in e.reduced)
+        if alone or any(t.name in found for t in e.inputs):
             found.add(e.output.name)
     return found
 
@@ -88,6 +99,21 @@ def _graph(*, late: bool = False) -> Graph:
     return with_parts(graph, "s", "k")
 
 
+def _scaled(*, late: bool = False) -> Graph:
+    """A sum over parts, then scaled; late, by a factor that is made between the two."""
+    text = """
+        A[q,d] = sum[s] A_s[s,q,d]
+        f[q]   = exp(y[q])
+        Z[q,d] = A[q,d] * f[q]
+    """
+    if not late:
+        text = """
+            A[q,d] = sum[s] A_s[s,q,d]
+            Z[q,d] = A[q,d] * c
+        """
+    return with_parts(cascade(text, {"s": n_s, "q": N_q, "d": d}, outputs=("Z",), width=b), "s", "k")
+
+
 def with_parts(graph: Graph, part: str, whole: str) -> Graph:
     """*graph* with the index *part* known as the one that says which part of *whole*."""
     marked = Index(part, graph.indices[part].extent, part_of=whole)
@@ -109,3 +135,14 @@ RULE = fusion(
     rewrite=rewrite,
     reference="Flash-Decoding, crfm.stanford.edu/2023/10/12/flashdecoding.html",
 )
+MERGES = fusion(
+    "fuse-merges",
+    "what merges the parts of the keys runs in one kernel with what waits for it",
+    _merges,
+    _scaled,
+    ("A",),
+    made_before(lambda: _scaled(late=True)),
+    rewrite=rewrite,
+    reference="Dao-AILab/flash-attention, flash_bwd_preprocess_kernel.h (convert_dQ)",
+)
+RULES = (RULE, MERGES)

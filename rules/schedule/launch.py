@@ -11,7 +11,7 @@ Reference     Dao 2023, arXiv:2307.08691, section 3.2 (parallelism over the sequ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import sympy as sp
 
@@ -20,7 +20,7 @@ from derive.graph import Graph
 from derive.notation import cascade
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
-from derive.symbols import N_k, N_q, b, d_v, h
+from derive.symbols import N_k, N_q, b, d_v, h, n_s
 from rules.schedule.examples import fused, loop, streaming
 
 Match = tuple[Kernel, tuple[Index, ...]]
@@ -41,8 +41,11 @@ def row_indices(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
     return next(pairs, nodes[-1].output.indices)
 
 
-def launch_loop(index: str, *, without: str = "") -> Rule[Schedule]:
-    """The rule that puts the sequential loop over *index* on the grid, innermost there; in kernels that lack *without*."""
+def launch_loop(index: str, *, without: str = "", example: Callable[[], Graph] = streaming) -> Rule[Schedule]:
+    """The rule that puts the sequential loop over *index* on the grid, innermost there; in kernels that lack *without*.
+
+    *example* makes a graph in which it may.
+    """
 
     def shape(schedule: Schedule) -> Iterator[Kernel]:
         for kernel in schedule.kernels:
@@ -75,7 +78,7 @@ def launch_loop(index: str, *, without: str = "") -> Rule[Schedule]:
             ),
         ),
         rewrite=rewrite,
-        example=lambda: _tiled(_row_sum() if without else streaming(), index),
+        example=lambda: _tiled(example(), index),
         options=f"{index}, where there is no {without}" if without else index,
     )
 
@@ -89,12 +92,18 @@ def _reduced_over(index: str, kept: str = "") -> Graph:
     """A column sum or a row sum: its result does not carry *index*."""
     kept = kept or ("k" if index == "q" else "q")
     text = f"l[{kept}] = sum[{index}] S[{index},{kept}]"
-    return cascade(text, {"q": N_q, "k": N_k, "e": d_v}, outputs=("l",), width=b)
+    return cascade(text, {"q": N_q, "k": N_k, "e": d_v, "s": n_s}, outputs=("l",), width=b)
 
 
 def _row_sum() -> Graph:
     """The row sums of a backward pass, which no key takes part in."""
     return cascade("D[h,q] = sum[e] dO[h,q,e] * O[h,q,e]", {"h": h, "q": N_q, "e": d_v}, outputs=("D",), width=b)
+
+
+def _sums_of_parts() -> Graph:
+    """Sums over the keys, a part of them apart from the others."""
+    text = "A_s[s,q,e] = sum[k] P[q,s,k] * V[s,k,e]"
+    return cascade(text, {"s": n_s, "q": N_q, "k": N_k / n_s, "e": d_v}, outputs=("A_s",), width=b)
 
 
 def _heads(schedule: Schedule, kernel: Kernel) -> tuple[Index, ...]:
@@ -152,5 +161,6 @@ HEADS: Rule[Schedule] = Rule(
     example=lambda: fused(streaming(), loop(streaming(), "q"), loop(streaming(), "k")),
 )
 QUERIES = launch_loop("q")
-ROWS = launch_loop("q", without="k")
-RULES = (QUERIES, ROWS, HEADS)
+ROWS = launch_loop("q", without="k", example=_row_sum)
+PARTS = launch_loop("s", example=_sums_of_parts)
+RULES = (QUERIES, ROWS, HEADS, PARTS)

@@ -205,4 +205,10 @@ PREFIX = tile("p", B_c, example=_prefix, two_passes=lambda: _prefix(two_passes=T
 BLOCKS = tile("t", sp.Integer(1), example=_blocks, two_passes=lambda: _blocks(two_passes=True))
 INDEXED = tile("j", B_c, example=_scored, two_passes=lambda: _scored(two_passes=True))
 PARTS = tile("s", sp.Integer(1), example=lambda: _merge(repaired=True), two_passes=lambda: _merge(repaired=False))
-RULES = (QUERIES, KEYS, PREFIX, BLOCKS, INDEXED, PARTS, SHARED_HEADS)
+PARTS_OF_ROWS = replace(
+    tile(
+        "s", sp.Integer(1), beside="q", example=lambda: _merge(repaired=True), two_passes=lambda: _merge(repaired=False)
+    ),
+    options="s by 1, where there is q",
+)
+RULES = (QUERIES, KEYS, PREFIX, BLOCKS, INDEXED, PARTS, PARTS_OF_ROWS, SHARED_HEADS)

@@ -61,3 +61,12 @@ def test_probabilities_that_cross_memory_in_a_narrow_type_are_converted() -> Non
     numbers = {"N_q": 3, "N_k": 5, "d": 2, "d_v": 2, "h": 1, "B": 1}
     narrow = {**WIDTHS, "b_kv": 2, "b_p": Fraction(1)}
     assert value(converted(made, made.kernels[2], 2, narrow).amount, numbers) == 15
+
+
+def test_a_type_that_only_one_product_has_widens_what_that_product_multiplies() -> None:
+    """P V in a wider type: V is converted; Q and K are not, although P was made of them on chip."""
+    made = cut("mha", "flash2")
+    (kernel,) = made.kernels
+    numbers = {"N_q": 3, "N_k": 5, "d": 2, "d_v": 7, "h": 1, "B": 1, "B_r": 3, "B_c": 5}
+    found = converted(made, kernel, lambda e: 4 if "k" in {i.name for i in e.reduced} else 2, {**WIDTHS, "b_kv": 2})
+    assert value(found.amount, numbers) == 5 * 7

@@ -11,7 +11,7 @@ from derive.denote import MAPS, RANGES, TERMS, denote, equal, equation
 from derive.differentiate import differentiate
 from derive.einsum import Map, Reduce
 from derive.errors import UnboundError
-from derive.evaluate import evaluate, random_inputs
+from derive.evaluate import evaluate, kept_pairs, random_inputs
 from derive.graph import Graph
 from derive.mask import causal
 from derive.notation import cascade
@@ -183,3 +183,27 @@ def test_an_elementwise_operation_has_an_equation() -> None:
     graph = cascade("y[q,k] = A[q,k] - x[k]", {"q": N_q, "k": N_k}, outputs=("y",), width=b)
     q, k = sp.symbols("q k", integer=True, nonnegative=True)
     assert equation(graph, "y") == sp.Eq(sp.IndexedBase("y", real=True)[q, k], A[q, k] - X[k], evaluate=False)
+
+
+def test_each_row_of_a_union_sums_over_the_keys_that_it_sees() -> None:
+    """Global tokens: the first queries see all keys, the others the global ones and a window; the terms are counted."""
+    graph = variant("mha").graph("global-local")
+    sums = sp.Add.make_args(equation(graph, "O", keep=("P",)).rhs)
+    sizes = {"N_q": 7, "N_k": 7, "N_g": 2, "W_l": 1, "W_r": 1}
+    assert graph.mask is not None
+    for row, kept in enumerate(kept_pairs(graph.mask, sizes).sum(1)):
+        at = {s: {**sizes, "q": row}[s.name] for total in sums for s in total.free_symbols if s.name in {*sizes, "q"}}
+        ends = [(first.subs(at), last.subs(at)) for total in sums for _, first, last in total.limits]
+        assert sum(max(0, last - first + 1) for first, last in ends) == kept
+
+
+def test_a_softmax_and_its_gradient_sum_over_the_last_index() -> None:
+    """In closed form: exp(S) over the row's sum of them, and P (dP - sum_k P dP), a row's entries written out."""
+    graph = cascade("P[q,k] = softmax(S[q,k])", {"q": N_q, "k": N_k}, outputs=("P",), width=b)
+    back = differentiate(graph)
+    (name,) = (n for n in back.outputs if n.startswith("dS"))
+    for found in (equation(graph, "P").rhs, equation(back, name).rhs):
+        (total,) = found.atoms(sp.Sum)
+        (variable, first, last), *none = total.limits
+        assert variable.name.startswith("k")
+        assert (first, last, none) == (0, N_k - 1, [])

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derive.attention import variant
+from derive.density import Density
 from derive.exact import value
 from derive.growth import growth
 from derive.schedule import Schedule
@@ -101,3 +102,8 @@ def test_a_density_is_counted_and_not_run() -> None:
         assert says in bad.err
     stray = derive("explain", "mha", "mask=causal", "s=1/2")
     assert "s= is used by mask=block-sparse" in stray.err
+
+
+def test_a_density_that_states_no_share_keeps_every_tile() -> None:
+    """The default is all of them."""
+    assert Density("some", "", "q", "k", N_q, N_k).pairs == N_q * N_k

@@ -177,6 +177,9 @@ def test_a_maximum_is_held_fixed_only_where_it_cancels() -> None:
         "Z[q] = max[k] A[q,k]": False,
         raised + "l[k] = sum[q] E[q,k]\nZ[q,k] = E[q,k] / l[k]": False,
         shifted + "x[q] = sum[k] X[q,k]\nZ[q] = x[q] + m[q]": False,
+        raised
+        + "Y[q,k] = m[q] - A[q,k]\nF[q,k] = exp(Y[q,k])\nG[q,k] = E[q,k] * F[q,k]\nZ[q,k] = G[q,k] * A[q,k]": True,
+        raised + "G[q,k] = E[q,k] * E[q,k]\nZ[q,k] = G[q,k] / E[q,k]": False,
     }
     for text, expected in cancels.items():
         graph = cascade(text, SMALL, outputs=("Z",), width=b)

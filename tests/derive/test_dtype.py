@@ -54,3 +54,11 @@ def test_four_bits_without_a_scale_are_refused(name: str, ways_out: str) -> None
 def test_a_scaled_type_multiplies_at_the_rate_of_its_elements() -> None:
     """A machine states the rate of fp4, whichever scale its blocks have."""
     assert [dtype(n).multiplies_as for n in ("mxfp4", "nvfp4", "mxfp8", "bf16")] == ["fp4", "fp4", "fp8", "bf16"]
+
+
+def test_a_way_out_says_its_bits_an_element_in_all() -> None:
+    """nvfp4: 4 bits and an 8-bit scale for 16 elements, 4.5; mxfp4: a scale for 32, 4.25."""
+    with pytest.raises(BadValueError) as refused:
+        dtype("fp4")
+    assert "nvfp4 (a scale for 16 elements, 4.5 bits an element in all)" in str(refused.value)
+    assert "mxfp4 (a scale for 32 elements, 4.25 bits an element in all)" in str(refused.value)

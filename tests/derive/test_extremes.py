@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from derive.extremes import down, floor_of, greatest, least, most, up
 from derive.symbols import N, d
@@ -24,6 +26,31 @@ def test_what_is_not_plain_stays(counts: tuple[sp.Expr, ...]) -> None:
     assert greatest((*counts, N, N + 1)) == sp.Max(*counts, evaluate=False)
     assert greatest((N - 1, N, 2 * d)) == sp.Max(N, 2 * d, evaluate=False)
     assert greatest((N, N - 1, 2 * d)) == sp.Max(N, 2 * d, evaluate=False)
+
+
+def test_what_all_have_stands_before_the_maximum() -> None:
+    """And a term is no more than a multiple of it by a size; one that is set against it once is not there twice."""
+    assert greatest((2 * N + 4 * d, 3 * N + 2 * d)) == 2 * N + 2 * d + sp.Max(2 * d, N, evaluate=False)
+    assert greatest((3 * N + d, 2 * N + N * d)) == 2 * N + sp.Max(N + d, N * d, evaluate=False)
+    assert greatest((N + d, 2 * N * d)) == 2 * N * d
+    assert greatest((N + 3, N * d + 3)) == N * d + 3
+    assert greatest((N / d, N)) == N
+    assert greatest((1 / d, N / d**2)) == sp.Max(1 / d, N / d**2, evaluate=False)
+
+
+MONOMIALS = (sp.S.One, N, d, N * d, N**2, N / d, N * d**2)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 3), min_size=len(MONOMIALS), max_size=len(MONOMIALS)), min_size=1, max_size=5),
+    st.integers(1, 9),
+    st.integers(1, 9),
+)
+def test_the_greatest_is_the_greatest_of_the_values(counts: list[list[int]], n: int, width: int) -> None:
+    """Whatever was left out or taken before the maximum."""
+    amounts = [sp.Add(*(c * m for c, m in zip(row, MONOMIALS, strict=True))) for row in counts]
+    numbers = {N: n, d: width}
+    assert greatest(amounts).subs(numbers) == max(sp.sympify(a).subs(numbers) for a in amounts)
 
 
 def test_what_is_not_plain_is_kept_once() -> None:

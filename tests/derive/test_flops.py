@@ -133,3 +133,11 @@ def test_without_a_running_maximum_or_a_loop_nothing_is_rescaled() -> None:
     """Two passes, or all keys at once."""
     for schedule in (fused(two_pass(), loop(two_pass(), "q")), fused(streaming(), loop(streaming(), "q"))):
         assert all(cost.amount == 0 for cost in rescaling(schedule).values())
+
+
+@pytest.mark.parametrize(("pad", "widths"), [(1, 5 + 3), (2, 6 + 4), (8, 8 + 8)])
+def test_widths_of_products_are_rounded_up_to_a_multiple(pad: int, widths: int) -> None:
+    """A fused kernel's two products with d = 5 and d_v = 3; the scores' 7 by 6 points are whole tiles already."""
+    numbers = {"N_q": 7, "N_k": 6, "d": 5, "d_v": 3, "h": 1, "B": 1, "B_r": 7, "B_c": 3}
+    found = executed(derivation("mha", "flash2", "full").schedule, sp.Integer(pad))
+    assert value(found[Pipe.MMA].amount, numbers) == 2 * 7 * 6 * widths

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+import sympy as sp
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from derive.coverage import Coverage
@@ -19,7 +21,7 @@ from derive.mask import Mask, causal
 from derive.masks import MASKS, Pattern, patterns
 from derive.replay import walk
 from derive.schedule import Loop
-from derive.symbols import B_c, B_r, N_k, N_q
+from derive.symbols import ROW, B_c, B_r, N_k, N_q
 from derive.traffic import compulsory, traffic
 from tests.seen import seen
 from tests.strategies import derivation, shapes, tiles
@@ -73,20 +75,57 @@ def test_every_mask_keeps_the_pairs_of_its_words(pattern: Pattern, numbers: dict
 @every_mask
 @settings(max_examples=10)
 @given(numbers=shapes())
-def test_every_mask_leaves_the_tiles_that_hold_a_pair(pattern: Pattern, numbers: dict[str, int]) -> None:
-    """Tiles met, key and query rows in them: exact with ragged tiles, whichever side is longer."""
+def test_a_few_last_queries_see_what_they_see_among_all(pattern: Pattern, numbers: dict[str, int]) -> None:
+    """What a query sees follows from where its own key stands: a decode step is the last row of prefill, under every mask."""
     numbers = at(pattern, numbers)
-    kept = seen(pattern, numbers["N_q"], numbers["N_k"], numbers)
+    queries, keys = sorted((numbers["N_q"], numbers["N_k"]))
+    if pattern.name.endswith("-tl"):
+        queries, keys = keys, queries
+    few = kept_pairs(made(pattern), {**numbers, "N_q": queries, "N_k": keys})
+    every = kept_pairs(made(pattern), {**numbers, "N_q": max(queries, keys), "N_k": max(queries, keys)})
+    if pattern.name.endswith("-tl"):
+        assert np.array_equal(few, every[:, :keys])
+    else:
+        assert np.array_equal(few, every[-queries:])
+
+
+def assert_tiles(counted: Coverage, kept: npt.NDArray[np.bool_], numbers: dict[str, int]) -> None:
+    """Tiles that hold one of the pairs *kept*, key and query rows in them, one by one."""
     rows = [kept[start : start + numbers["B_r"]] for start in range(0, len(kept), numbers["B_r"])]
     starts = range(0, kept.shape[1], numbers["B_c"])
     met = np.array([[part[:, start : start + numbers["B_c"]].any() for start in starts] for part in rows])
     keys = np.array([min(numbers["B_c"], kept.shape[1] - start) for start in starts])
     queries = np.array([len(part) for part in rows])
-    counted = covered(pattern)
     assert value(counted.tiles, numbers) == met.sum()
     assert value(counted.key_rows, numbers) == (met @ keys).sum()
     assert value(counted.key_rows_once, numbers) == keys[met.any(0)].sum()
     assert value(counted.query_rows_once, numbers) == queries[met.any(1)].sum()
+    assert value(counted.row_tiles, numbers) == met.any(1).sum()
+    assert value(counted.key_tiles_once, numbers) == met.any(0).sum()
+
+
+SIZES = {name: 2 for pattern in patterns() for name in pattern.sizes}
+JUST_PAST_THE_KEYS = {**SIZES, "N_q": 5, "N_k": 3, "B_r": 4, "B_c": 2}
+"""Under a top-left window of 2 the second row tile begins at query 4, whose first key would be the one past the last."""
+
+
+@every_mask
+@settings(max_examples=10)
+@given(numbers=shapes())
+@example(numbers=JUST_PAST_THE_KEYS)
+def test_every_mask_leaves_the_tiles_that_hold_a_pair(pattern: Pattern, numbers: dict[str, int]) -> None:
+    """Tiles met, key and query rows in them: exact with ragged tiles, whichever side is longer."""
+    numbers = at(pattern, numbers)
+    assert_tiles(covered(pattern), seen(pattern, numbers["N_q"], numbers["N_k"], numbers), numbers)
+
+
+@settings(max_examples=15)
+@given(numbers=shapes())
+@example(numbers={**JUST_PAST_THE_KEYS, "N_q": 7, "N_k": 7, "B_c": 2})
+def test_an_interval_that_is_empty_between_two_keys_meets_no_tile(numbers: dict[str, int]) -> None:
+    """Keys from max(5, q - 2) to max(4, q): queries below 5 see none, although key 5 lies inside a tile."""
+    mask = Mask("late", "", "q", "k", N_q, N_k, first=sp.Max(5, ROW - 2), last=sp.Max(4, ROW))
+    assert_tiles(Coverage(mask, *LOOPS), kept_pairs(mask, numbers), numbers)
 
 
 @pytest.mark.parametrize("schedule", ["naive", "flash2"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 import pytest
+import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -325,3 +327,50 @@ def test_a_loop_order_that_is_not_counted_under_a_mask_is_refused() -> None:
     with pytest.raises(DomainError, match="tiles skipped under causal are counted with rows on the grid"):
         traffic(skipping)
     assert traffic(schedule).by_tensor["K"].read.has(N_k)
+
+
+@settings(max_examples=200)
+@given(
+    slices=st.integers(1, 6),
+    sharers=st.integers(1, 7),
+    rounds=st.integers(1, 3),
+    caches=st.integers(1, 3),
+    running=st.integers(1, 12),
+)
+def test_a_wave_touches_no_more_slices_than_it_says(
+    slices: int, sharers: int, rounds: int, caches: int, running: int
+) -> None:
+    """CTA by CTA, dealt to the caches in turn; where all are touched by every wave, each full one is seen to touch all."""
+    X, n, r, c = map(sp.Integer, (slices, sharers, rounds, caches))
+    found = Sharing((), X, n, r, sp.Integer(8), sp.Integer(2), c, False, sp.Integer(0))
+    at = {"C": running}
+    grid = [number for _ in range(rounds) for number in range(slices) for _ in range(sharers)]
+    behind = value(found.running, at)
+    assert behind == max(1, running // caches)
+    for cache in range(caches):
+        dealt = grid[cache::caches]
+        waves = [dealt[start : start + behind] for start in range(0, len(dealt), behind)]
+        assert max((len(set(wave)) for wave in waves), default=0) <= value(found.in_a_wave, at)
+        assert len(waves) <= value(found.waves, at)
+        assert sum(len(set(wave)) for wave in waves) <= value(found.meetings, at)
+        if caches == 1 and holds(found.covered, at):
+            assert all(len(set(wave)) == slices for wave in waves if len(wave) == behind)
+
+
+def test_the_mean_of_live_slices_is_a_share_of_the_running_ctas() -> None:
+    """C/n, at least one slice and at most all; all when the grid comes back to each."""
+
+    def live(running: int, slices: int = 4, rounds: int = 1) -> Fraction:
+        X, r = sp.Integer(slices), sp.Integer(rounds)
+        found = Sharing((), X, sp.Integer(2), r, sp.Integer(8), sp.Integer(2), sp.Integer(1), False, sp.Integer(0))
+        return Fraction(value(found.mean_live, {"C": running}))
+
+    assert [live(running) for running in (1, 4, 5, 100)] == [1, 2, Fraction(5, 2), 4]
+    assert live(4, rounds=3) == 4
+    assert live(100, slices=1) == 1
+
+
+def test_without_a_residency_no_cta_comes_back_to_anything() -> None:
+    """Nothing is kept, and so no byte of it."""
+    cut = derivation("mha", "flash1", "full").schedule
+    assert own_working_set(cut, replace(cut.kernels[0], residency=None)) == 0

@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cosmic_ray.plugins
 from cosmic_ray.ast import get_ast
@@ -35,6 +36,14 @@ OPERATORS = (
     "core/NumberReplacer",
     "core/ZeroIterationForLoop",
 )
+_BINARY = ("arith_expr", "term", "power", "expr", "and_expr")
+"""What stands around an operator with two sides, in the grammar that cosmic-ray reads."""
+UNSEEN = {
+    ("dataclass", "slots"): "a value with slots is as frozen without them, and takes more room",
+    ("lru_cache", "maxsize"): "what was forgotten is computed again, to the same value",
+    ("zip", "strict"): "an assertion: the values are the same where both are as long, and they always are",
+}
+"""(function, keyword) whose argument changes no value, and why."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class Mutant:
 
 
 def mutants_of(file: str, root: Path = ROOT) -> list[Mutant]:
-    """Every mutant of *file*; what only annotations or docstrings would notice is left out."""
+    """Every mutant of *file*, but for what is no change of what it computes, or no Python; see ``_unread``."""
     text = (root / file).read_text(encoding="utf-8")
     tree = get_ast(text)
     nodes = list(_nodes(tree))
@@ -77,9 +86,12 @@ def mutants_of(file: str, root: Path = ROOT) -> list[Mutant]:
         occurrence = 0
         for node in nodes:
             for (line, column), _ in operator.mutation_positions(node):
-                if not any(low <= (line, column) < high for low, high in quiet):
-                    found.append(Mutant(file, line, name, occurrence))
+                mutant = Mutant(file, line, name, occurrence)
                 occurrence += 1
+                if any(low <= (line, column) < high for low, high in quiet) or _is_a_star(name, node):
+                    continue
+                if ":=" not in text.splitlines()[line - 1] or _compiles(mutant.source(text)):
+                    found.append(mutant)
     return sorted(found, key=lambda m: (m.line, m.operator, m.occurrence))
 
 
@@ -106,8 +118,22 @@ def _nodes(tree: object) -> Iterator[object]:
         yield from _nodes(child)
 
 
+def _is_a_star(operator: str, node: Any) -> bool:
+    """Whether cosmic-ray takes a star for a product: one of ``def f(a, *, b)`` or two of ``{**a}``."""
+    return "BinaryOperator" in operator and node.parent.type not in _BINARY
+
+
+def _compiles(text: str) -> bool:
+    """``if not x := f()`` does not."""
+    try:
+        compile(text, "mutant", "exec", dont_inherit=True)
+    except SyntaxError:
+        return False
+    return True
+
+
 def _unread(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where nothing is run: annotations, which stay text, and blocks for type checkers."""
+    """Where no change can show: annotations, which stay text, blocks for type checkers, and ``UNSEEN`` arguments of calls."""
     found: list[ast.AST] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
@@ -116,4 +142,6 @@ def _unread(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.returns)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             found.append(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found += [k.value for k in node.keywords if (node.func.id, k.arg) in UNSEEN]
     return [((n.lineno, n.col_offset), (n.end_lineno or 0, n.end_col_offset or 0)) for n in found]  # type: ignore[attr-defined]

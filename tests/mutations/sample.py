@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import argparse
 import gc
+import hashlib
 import json
 import os
+import random
 import re
 import resource
 import signal
@@ -23,10 +25,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache
 from math import sqrt
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -38,13 +41,31 @@ from run import copied
 
 KEPT = ROOT / ".mutations"
 RESULTS = KEPT / "results.jsonl"
-REACH = KEPT / "reach.sqlite"
-TIMES = KEPT / "times.json"
-FIRST, AGAIN = (40, 20, 10.0), (400, 10_000, 60.0)
-"""Tests a mutant is tried against, examples of each property, and seconds of tests by their usual times; and ``--again``."""
+MEASURED = ("derive", "rules", "published", "outputs", "laws", "test_architecture.py")
+"""Tests that may be tried, each folder measured in a run of its own."""
 MEMORY = 8 * 2**30
 """Bytes of address space of a mutant that grows without end."""
-MEASURED = ("tests/derive", "tests/rules", "tests/laws")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard a mutant is tried.
+
+    Attributes:
+        tests: at most so many of those that reach it.
+        examples: of each property.
+        seconds: of tests, by their usual times.
+        loaded: whether the change is put into a process that has the library, where that can be done.
+    """
+
+    tests: int
+    examples: int
+    seconds: float
+    loaded: bool
+
+
+FIRST = Effort(tests=40, examples=8, seconds=4.0, loaded=True)
+AGAIN = Effort(tests=150, examples=25, seconds=6.0, loaded=False)
 
 
 @dataclass(frozen=True)
@@ -53,96 +74,225 @@ class Reached:
 
     Attributes:
         by_line: tests by (file, line).
-        seconds: of each test.
+        seconds: of each test that passes.
     """
 
     by_line: Mapping[tuple[str, int], frozenset[str]]
     seconds: Mapping[str, float]
 
-    def tests(self, mutant: Mutant, most: int, budget: float) -> list[str]:
-        """Tests to try: those named after the file first, then the quickest; *most* of them, *budget* seconds of usual time."""
+    def tests(self, mutant: Mutant, effort: Effort) -> list[str]:
+        """Tests to try: one of each function before a second of any, the quickest first, those named after the file before."""
         found = set(self.by_line.get((mutant.file, mutant.line), frozenset()))
+        name = Path(mutant.file).stem
         if not found:  # a line that runs on import
             found = {t for (file, _), tests in self.by_line.items() if file == mutant.file for t in tests}
-        name = Path(mutant.file).stem
-        if not found:  # a file that is nothing but such lines: tests with its name in theirs
-            spelt = re.compile(rf"(?<![a-z0-9]){re.escape(name.replace('_', '-'))}(?![a-z0-9])")
-            found = {t for t in self.known if spelt.search(t.replace("_", "-"))}
+            found |= {t for t in self.seconds if name in named(t.split("::")[0])}
+            found |= {t for t in self.seconds if name.replace("_", "-") in t or "test_architecture" in t}
         own = f"/test_{name}.py"
-        left, chosen = budget, []
-        for test in sorted(found, key=lambda t: (own not in t, self.seconds.get(t, 1.0), t))[:most]:
-            left -= self.seconds.get(test, 1.0)
-            if left < 0 and chosen:
-                break
-            chosen.append(test)
+        turns: dict[str, int] = {}
+        order = []
+        for test in sorted(found & set(self.seconds), key=lambda t: (self.seconds[t], t)):
+            function = test.split("[")[0]
+            turns[function] = turns.get(function, -1) + 1
+            cost = self.seconds[test]
+            rules_of_code = "test_architecture" in test  # they read every file
+            order.append((turns[function] - rules_of_code, cost / 5 if own in test else cost, cost, test))
+        left, chosen = effort.seconds, []
+        for _, _, seconds, test in sorted(order):
+            if seconds <= left and len(chosen) < effort.tests:
+                left -= seconds
+                chosen.append(test)
         return chosen
 
-    @cached_property
-    def known(self) -> frozenset[str]:
-        """Every test."""
-        return frozenset(self.seconds).union(*self.by_line.values())
+
+@cache
+def named(file: str) -> frozenset[str]:
+    """The words of a file of tests: one that says a module's name may test what it makes on import."""
+    path = ROOT / file
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return frozenset(re.findall(r"\w+", text.replace("-", "_")))
 
 
 class Fewer:
-    """A plugin of pytest: no property tries more than *most* examples."""
+    """A plugin of pytest: no property tries more than *most* examples, nor makes a failing one small."""
 
     def __init__(self, most: int) -> None:
         self.most = most
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Settings of Hypothesis stand on the function that it wraps."""
-        from hypothesis import settings
+        from hypothesis import Phase, settings
 
         for item in items:
             test = getattr(item, "obj", None)
             test = getattr(test, "__func__", test)
             own = getattr(test, "_hypothesis_internal_use_settings", None)
-            if own is not None and own.max_examples > self.most:
-                test._hypothesis_internal_use_settings = settings(own, max_examples=self.most)
+            if own is not None:
+                few = settings(
+                    own,
+                    max_examples=min(own.max_examples, self.most),
+                    phases=(Phase.explicit, Phase.generate),
+                    database=None,
+                    report_multiple_bugs=False,
+                )
+                test._hypothesis_internal_use_settings = few
+
+
+class Watched:
+    """A plugin of pytest: writes down the tests that begin, with the time so far, and that fail; none runs on for ever."""
+
+    def __init__(self, log: Path, limits: Mapping[str, float]) -> None:
+        self.log = log
+        self.limits = limits
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """The time is the processor's."""
+        self._write("begins", nodeid)
+        signal.signal(signal.SIGPROF, _too_long)
+        signal.setitimer(signal.ITIMER_PROF, self.limits.get(nodeid, 60.0))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """The setup of a test may fail too."""
+        if report.failed:
+            self._write("fails", report.nodeid)
+
+    def _write(self, what: str, test: str) -> None:
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write(json.dumps([what, test, time.process_time()]) + "\n")
+
+
+def _too_long(_: int, __: FrameType | None) -> None:
+    raise TimeoutError("a mutant that does not end")
 
 
 def measure() -> None:
-    """Run the tests once under coverage; a few examples of each property reach as much as many."""
+    """Run the tests once under coverage in a copy of the tree; a few examples of each property reach as much as many."""
     KEPT.mkdir(exist_ok=True)
-    settings = KEPT / "coverage.ini"
-    settings.write_text(f"[run]\nsource = derive,rules\ndata_file = {REACH}\n", encoding="utf-8")
-    environment = {**os.environ, "REACH_TIMES": str(TIMES), "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}"}
-    run = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-p", "reach", *MEASURED]
-    subprocess.run(run, cwd=ROOT, env=environment, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        tree = copied(Path(folder) / "tree")
+        for group in MEASURED:
+            settings, times = KEPT / f"cov-{Path(group).stem}.ini", KEPT / f"times-{Path(group).stem}.json"
+            data = KEPT / f"reach-{Path(group).stem}.sqlite"
+            settings.write_text(f"[run]\nsource = derive,rules\ndata_file = {data}\n", encoding="utf-8")
+            path = f"{tree}{os.pathsep}{tree / 'tests/mutations'}"
+            environment = {**os.environ, "REACH_TIMES": str(times), "PYTHONPATH": path}
+            run = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}"]
+            run += ["-m", "pytest", "-p", "no:cacheprovider", "-p", "reach", f"tests/{group}"]
+            subprocess.run(run, cwd=tree, env=environment, check=False)  # a test that fails there is not tried
 
 
 def reached() -> Reached:
     """What ``--reach`` wrote."""
     from coverage import CoverageData
 
-    data = CoverageData(basename=str(REACH))
-    data.read()
-    by_line = {}
-    for path in data.measured_files():
-        file = path[max(path.rfind("/derive/"), path.rfind("/rules/")) + 1 :]
-        for line, tests in data.contexts_by_lineno(path).items():
-            by_line[file, line] = frozenset(t for t in tests if t)
-    return Reached(by_line, json.loads(TIMES.read_text(encoding="utf-8")))
+    by_line: dict[tuple[str, int], frozenset[str]] = {}
+    seconds: dict[str, float] = {}
+    for times in sorted(KEPT.glob("times-*.json")):
+        seconds |= json.loads(times.read_text(encoding="utf-8"))
+        data = CoverageData(basename=str(times.with_name(times.name.replace("times", "reach")).with_suffix(".sqlite")))
+        data.read()
+        for path in data.measured_files():
+            file = path[max(path.rfind("/derive/"), path.rfind("/rules/")) + 1 :]
+            for line, tests in data.contexts_by_lineno(path).items():
+                by_line[file, line] = by_line.get((file, line), frozenset()) | {t for t in tests if t}
+    return Reached(by_line, seconds)
 
 
-def attempt(mutant: Mutant, tests: Sequence[str], tree: Path, limit: float, examples: int, *, quick: bool) -> str:
-    """``killed``, ``timeout`` (killed too) or ``survived``: *tests* on *tree* with the change made; it is put back."""
-    if not tests:
-        return "survived"
-    path = tree / mutant.file
-    text = path.read_text(encoding="utf-8")
-    source = mutant.source(text)
-    if quick and (changed := changes(path, text, source)):
-        result = _judged(tests, tree, limit, examples, lambda: put(path, changed))
-        if result != "absent":
-            return result
-    path.write_text(source, encoding="utf-8")
-    forget(path)
-    try:
-        return _judged(tests, tree, limit, examples, fresh)
-    finally:
-        path.write_text(text, encoding="utf-8")
+@dataclass
+class Trial:
+    """Mutants tried in one copy of the tree.
+
+    Attributes:
+        tree: the copy.
+        reach: what is known of the tests.
+        stood: whether a test passes with nothing changed, by its name and how hard it was tried.
+    """
+
+    tree: Path
+    reach: Reached
+    stood: dict[tuple[str, Effort], bool] = field(default_factory=dict)
+
+    def attempt(self, mutant: Mutant, effort: Effort) -> dict[str, object]:
+        """``killed`` or ``survived``, by which test and of how many; a test that fails without the change kills nothing."""
+        while True:
+            tests = [t for t in self.reach.tests(mutant, effort) if self.stood.get((t, effort), True)]
+            result, by = self._tried(mutant, tests, effort) if tests else ("survived", "")
+            if result == "survived" or not by or self._stands(by, effort):
+                return {"result": result, "by": by, "tests": len(tests)}
+
+    def _stands(self, test: str, effort: Effort) -> bool:
+        """Whether *test* passes with nothing changed."""
+        if (test, effort) not in self.stood:
+            result, _ = self._judged([test], effort, lambda: True if effort.loaded else fresh())
+            self.stood[test, effort] = result == "survived"
+        return self.stood[test, effort]
+
+    def _tried(self, mutant: Mutant, tests: Sequence[str], effort: Effort) -> tuple[str, str]:
+        """*tests* with the change made; it is put back."""
+        path = self.tree / mutant.file
+        text = path.read_text(encoding="utf-8")
+        source = mutant.source(text)
+        if effort.loaded and (changed := changes(path, text, source)):
+            result = self._judged(tests, effort, lambda: put(path, changed))
+            if result[0] != "absent":
+                return result
+        path.write_text(source, encoding="utf-8")
         forget(path)
+        try:
+            return self._judged(tests, effort, fresh)
+        finally:
+            path.write_text(text, encoding="utf-8")
+            forget(path)
+
+    def _judged(self, tests: Sequence[str], effort: Effort, begin: Callable[[], bool]) -> tuple[str, str]:
+        """In a fork, which has SymPy, NumPy and Hypothesis already, once *begin* has made the change there."""
+        log = self.tree / "watched.jsonl"
+        log.write_text("", encoding="utf-8")
+        usual = {t: self.reach.seconds.get(t, 1.0) * max(1.0, effort.examples / 4) for t in tests}
+        limits = {t: 10 + 5 * seconds for t, seconds in usual.items()}
+        limit = 30 + 2 * sum(usual.values()) + max(limits.values())
+        child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                os.setsid()
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+                resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 1))
+                os.chdir(self.tree)
+                with open(self.tree / "log.txt", "w", encoding="utf-8") as out:
+                    os.dup2(out.fileno(), 1)
+                    os.dup2(out.fileno(), 2)
+                    import pytest
+
+                    if not begin():
+                        os._exit(71)
+                    plugins = [Fewer(effort.examples), Watched(log, limits)]
+                    code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=plugins))
+            finally:
+                os._exit(code)
+        end = time.monotonic() + 5 * limit  # the processor's time is bounded; this is for one that sleeps
+        status = None
+        while status is None:
+            done, found = os.waitpid(child, os.WNOHANG)
+            if done:
+                status = found
+            elif time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+            else:
+                time.sleep(0.02)
+        code = os.waitstatus_to_exitcode(status)
+        lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+        if code == 71:
+            return "absent", ""
+        if code < 0:  # ran on, or crashed: the test that was running did it when it had had its own time
+            running = [(test, at) for what, test, at in lines if what == "begins"]
+            ran_on = bool(running) and limit - running[-1][1] >= limits[running[-1][0]]
+            crashed = -code not in (signal.SIGXCPU, signal.SIGKILL)
+            return ("killed" if ran_on or crashed else "survived"), running[-1][0] if running else ""
+        failed = [test for what, test, _ in lines if what == "fails"]
+        if failed:
+            return "killed", failed[0]
+        return ("killed" if code in (2, 3, 70) else "survived"), ""  # 2: a module of tests cannot be imported
 
 
 def forget(path: Path) -> None:
@@ -158,38 +308,6 @@ def fresh() -> bool:
     return True
 
 
-def _judged(tests: Sequence[str], tree: Path, limit: float, examples: int, begin: Callable[[], bool]) -> str:
-    """In a fork, which has SymPy, NumPy and Hypothesis already, once *begin* has made the change there."""
-    child = os.fork()
-    if child == 0:
-        code = 70
-        try:
-            os.setsid()
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 1))
-            os.chdir(tree)
-            with open(tree / "log.txt", "w", encoding="utf-8") as log:
-                os.dup2(log.fileno(), 1)
-                os.dup2(log.fileno(), 2)
-                import pytest
-
-                if not begin():
-                    os._exit(71)
-                code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[Fewer(examples)]))
-        finally:
-            os._exit(code)
-    end = time.monotonic() + 10 * limit  # the processor's time is bounded; this is for one that sleeps
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            code = os.waitstatus_to_exitcode(status)
-            return {0: "survived", 71: "absent"}.get(code, "timeout" if code < 0 else "killed")
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "timeout"
-
-
 def interval(killed: int, tried: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share."""
     if not tried:
@@ -199,12 +317,20 @@ def interval(killed: int, tried: int) -> tuple[float, float]:
     return (middle - wide) / (1 + z * z / tried), (middle + wide) / (1 + z * z / tried)
 
 
+def digest(file: str) -> str:
+    """Of the text of *file*: a result counts as long as that is the same."""
+    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()[:12]
+
+
 def known() -> dict[str, str]:
-    """The last result of each mutant that was tried."""
+    """The last result of each mutant that was tried on the files as they are."""
     if not RESULTS.exists():
         return {}
-    lines = RESULTS.read_text(encoding="utf-8").splitlines()
-    return {found["mutant"]: found["result"] for found in map(json.loads, lines)}
+    lines = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())
+    now = {file: digest(file) for file in files()}
+    return {
+        found["mutant"]: found["result"] for found in lines if now.get(found["mutant"].split(":")[0]) == found["of"]
+    }
 
 
 def main() -> int:
@@ -213,16 +339,23 @@ def main() -> int:
     words.add_argument("--reach", action="store_true", help="measure which test runs which line, and stop")
     words.add_argument("--size", type=int, help="a sample of about this size; all unless given")
     words.add_argument("--seed", type=int, default=0)
-    words.add_argument("--again", action="store_true", help="survivors only, against ten times the tests")
+    words.add_argument("--again", action="store_true", help="survivors only, against more tests and examples")
     words.add_argument("--minutes", type=float, help="stop after this long")
+    words.add_argument("names", nargs="*", help="mutants by name, instead of a sample")
     asked = words.parse_args()
     if asked.reach:
         measure()
         return 0
     strata = [found for file in files() if (found := mutants_of(file))]
     chosen = [m for found in strata for m in found] if asked.size is None else sampled(strata, asked.size, asked.seed)
+    if asked.names:
+        chosen = [m for found in strata for m in found if m.name in asked.names]
     before = known()
-    todo = [m for m in chosen if (before.get(m.name) == "survived" if asked.again else m.name not in before)]
+    todo = [
+        m for m in chosen if asked.names or (before.get(m.name) == "survived" if asked.again else m.name not in before)
+    ]
+    random.Random(asked.seed).shuffle(todo)  # what is tried when the time is up is a sample too
+    effort = AGAIN if asked.again else FIRST
     reach = reached()
     import hypothesis  # noqa: F401  (imported once, before forks)
     import networkx  # noqa: F401
@@ -232,29 +365,22 @@ def main() -> int:
 
     end = time.monotonic() + 60 * (asked.minutes or 1e6)
     with tempfile.TemporaryDirectory() as folder, open(RESULTS, "a", encoding="utf-8") as results:
-        tree = copied(Path(folder) / "tree")
-        sys.path.insert(0, str(tree))
-        os.chdir(tree)
-        if not asked.again:
-            tests = sorted({t.split("::")[0] for m in todo for t in reach.tests(m, *FIRST[::2])})
+        trial = Trial(copied(Path(folder) / "tree"), reach)
+        of = {m.file: digest(m.file) for m in todo}
+        sys.path.insert(0, str(trial.tree))
+        os.chdir(trial.tree)
+        if effort.loaded:
+            tests = sorted({t.split("::")[0] for m in todo for t in reach.tests(m, effort)})
             pytest.main(["-qq", "--collect-only", "--no-summary", "-p", "no:cacheprovider", *tests])  # loads them
             gc.freeze()
         for n, mutant in enumerate(todo, start=1):
             if time.monotonic() > end:
                 break
-            most, examples, budget = AGAIN if asked.again else FIRST
-            tests = reach.tests(mutant, most, budget)
-            usual = sum(reach.seconds.get(t, 1.0) for t in tests)
             begun = time.monotonic()
-            result = attempt(
-                mutant, tests, tree, 20 + 3 * usual * (4 if asked.again else 1), examples, quick=not asked.again
-            )
-            took = round(time.monotonic() - begun, 1)
-            results.write(
-                json.dumps({"mutant": mutant.name, "result": result, "tests": len(tests), "seconds": took}) + "\n"
-            )
+            found = trial.attempt(mutant, effort) | {"seconds": round(time.monotonic() - begun, 1)}
+            results.write(json.dumps({"mutant": mutant.name, "of": of[mutant.file]} | found) + "\n")
             results.flush()
-            print(f"{n}/{len(todo)} {mutant.name} {result} ({len(tests)} tests, {took} s)", flush=True)
+            print(f"{n}/{len(todo)} {mutant.name} {' '.join(map(str, found.values()))}", flush=True)
     now = known()
     tried = [now[m.name] for m in chosen if m.name in now]
     killed = sum(result != "survived" for result in tried)

@@ -44,6 +44,12 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (T, "rows = _query_rows(prefix, tensor, met) if keys_vary else met.query_rows_once", "rows = _query_rows(prefix, tensor, met)", "rows met once", TRAFFIC),
     (T, "cases((met.query_rows, sp.Eq(between, 1)), (met.query_rows_met, sp.true))", "met.query_rows", "the last tile stays although heads come between", TRAFFIC),
     (T, "mask.rows_touched if index == mask.row else mask.keys_touched", "extent", "compulsory ignores masks", TRAFFIC),
+    # parts of the keys in a backward pass
+    (T, "tensor.size * repeats if once else size * repeats * met.parts_met", "tensor.size * repeats", "parts share what no tile cuts", ("tests/rules/test_split_sums.py",)),
+    ("rules/algebra/split_sums.py", "if ROW in {i.name for i in e.space}", "", "sums without queries have copies too", ("tests/rules/test_split_sums.py",)),
+    ("derive/operators.py", "np.arange(prod(shape), dtype=np.float64).reshape(shape)", "np.arange(prod(shape), dtype=np.float64).reshape(shape) % shape[-1]", "positions start again in each part", ("tests/rules/test_every_rule.py",)),
+    (SHARING, "again, once = self.meetings * self.sweeps, self.slices", "again, once = self.meetings, self.slices", "what is swept again is read once a wave", ("tests/rules/test_split_sums.py",)),
+    (SHARING, "self.live * self.step_bytes + self.beside_step + self.others", "self.live * self.step_bytes", "tiles of their own need no room in a step", ("tests/rules/test_split_sums.py",)),
     # gradients
     (D, "e.map is Map.NEG or (e.map is Map.SUB and position == 1)", "e.map is Map.NEG", "a subtrahend's gradient keeps its sign", DIFFERENTIATE),
     (D, "(self._emit(product, (d, e.output), Map.MUL, e), e.inputs[1]), True", "(self._emit(product, (d, e.output), Map.MUL, e), e.inputs[1]), False", "a divisor's gradient keeps its sign", DIFFERENTIATE),
@@ -176,7 +182,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("derive/growth/posynomial.py", "else inside - 1", "else inside", "a floor loses nothing", (GROWN + "posynomial.py",)),
     ("derive/growth/constants.py", "constant *= (term.coefficient * share / sp.Rational(w)) ** sp.Rational(w)", "constant *= (term.coefficient / sp.Rational(w)) ** sp.Rational(w)", "fast memory is not shared", (GROWN + "constants.py",)),
     ("derive/growth/regimes.py", "return Rival(forms, tuple(parameters.normal(c) for c in found.needs))", "return Rival(forms, ())", "tiles fit everywhere", (GROWN + "regimes.py",)),
-    ("derive/growth/tile_bounds.py", "return rows if self.up or self.tending else rows / 2", "return rows", "the last row tile does not stay", (GROWN + "tile_bounds.py",)),
+    ("derive/growth/tile_bounds.py", "else most(rows / 2, self.query_rows_once)", "else rows", "the last row tile does not stay", (GROWN + "tile_bounds.py",)),
     ("derive/growth/count.py", "                found = less\n", "                pass\n", "single trips save nothing", (GROWN + "constants.py",)),
     ("derive/growth/count.py", "continue  # a tile as large as that extent fits nowhere in the region", "raise", "a regime without room for a whole extent is refused", (GROWN + "classes.py",)),
     # machines

@@ -45,6 +45,9 @@ QUESTIONS = {
     "backward": ("mha-backward",),
     "matmul": ("matmul",),
     "cross": ("cross", "--where", "Nq <= Nk"),
+    "causal, lengths apart": ("cross", "mask=causal", "--schedule", "flash2"),
+    "window, lengths apart": ("cross", "mask=window", "--schedule", "flash1,flash2"),
+    "sinks from the first": ("cross", "mask=sinks-tl", "--schedule", "flash2"),
 }
 
 
@@ -86,6 +89,9 @@ def test_no_schedule_that_fits_is_below_a_lower_bound(question: str) -> None:
         ("window", {"N*d", "N*W*d**2/M"}, ["2*W <= N"]),
         ("chunk", {"N*d", "C_k*N*d**2/M"}, ["2*C_k <= N"]),
         ("sinks", {"N*d", "N*N_s*d**2/M", "N*W*d**2/M"}, ["4*N_s <= N", "4*W <= N"]),
+        ("causal, lengths apart", {"N_k*d", "N_k*N_q*d**2/M"}, ["N_q <= N_k"]),
+        ("window, lengths apart", {"N_q*d", "W*d", "N_q*W*d**2/M"}, ["4*W <= N_k", "4*N_q <= N_k"]),
+        ("sinks from the first", {"N_q*d", "N_q*N_s*d**2/M", "N_q*W*d**2/M"}, ["4*N_s <= N_q <= N_k", "4*W <= N_q"]),
     ],
 )
 def test_the_class_under_a_mask_is_of_the_keys_a_query_sees(
@@ -184,7 +190,10 @@ def test_tensors_of_several_widths_have_no_leading_term_in_bytes() -> None:
         (("mha", "--schedule", ","), "names no schedule"),
         (("mah",), "did you mean mha?"),
         (("mha", "-o", "x.pdf"), "only FILE.tex is written"),
-        (("cross", "mask=causal", "--schedule", "flash2"), "give a regime that says which is larger"),
+        (
+            ("cross", "mask=global-local", "--where", "Nk <= Nq", "--schedule", "flash2"),
+            "give a regime that says which is larger",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(words: tuple[str, ...], says: str) -> None:

@@ -113,7 +113,13 @@ def leaves(part: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
 @cache
 def records() -> tuple[tuple[Any, list[tuple[Path_, Any]]], ...]:
     """Records with their leaves: a forward pass under a mask, a backward one, a recurrence, parts of the keys."""
-    asked = (("gqa", "flash2-packed"), ("mha-backward", "flash2-backward"), ("gla", "chunkwise"), ("mha", "split-kv"))
+    asked = (
+        ("gqa", "flash2-packed"),
+        ("mha-backward", "flash2-backward"),
+        ("gla", "chunkwise"),
+        ("mha", "split-kv"),
+        ("mha-backward", "flash2-backward-split"),
+    )
     found = []
     for name, schedule in asked:
         mask = "causal" if applies(name, schedule, "causal") and variant(name).own_mask is None else "full"

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from derive.errors import DomainError, IllFormedError
-from derive.evaluate import evaluate, sizes
+from derive.evaluate import evaluate, whole
 from derive.exact import holds, value
 from derive.execute import execute
 from derive.graph import Graph
@@ -33,8 +33,8 @@ RAGGED |= {"B_r": 2, "B_c": 3, "B_d": 2}
 
 def inputs_of(graph: Graph, numbers: Numbers, seed: int = 0) -> dict[str, Array]:
     """An array for each tensor that nothing makes, entries from 1/2 to 3/2: sums of products lose no digits to cancellation."""
-    rng, extents = np.random.default_rng(seed), sizes(graph, numbers)
-    return {t.name: rng.uniform(0.5, 1.5, [extents[i.name] for i in t.indices]) for t in graph.sources}
+    rng = np.random.default_rng(seed)
+    return {t.name: rng.uniform(0.5, 1.5, [whole(i.extent, numbers) for i in t.indices]) for t in graph.sources}
 
 
 def scalars_of(graph: Graph) -> dict[str, float]:

@@ -17,7 +17,7 @@ from derive.growth.posynomial import Term
 from derive.notation import cascade
 from derive.rewrite import apply_once
 from derive.schedule import Kernel, Schedule, lift
-from derive.symbols import B_c, B_r, M, b, d, d_v
+from derive.symbols import B_c, B_r, M, W, b, d, d_v
 from rules.derivations import plan
 from rules.schedule import tile_product
 from tests.derive.growth.known import TIED, N, class_of, extent, held, moved, schedule_of, tiles_of
@@ -146,6 +146,13 @@ def test_the_published_constant_is_silent_beyond_the_paper_s_regime() -> None:
     """Where its tile exceeds the sequence, M > N d, nothing is claimed."""
     (lead,) = (lead for lead in published().leads if lead.monomial == N * d)
     assert lead.published is None
+
+
+def test_the_published_constant_is_silent_where_the_tiles_are_not_known_to_be_small_beside_a_window() -> None:
+    """The bounds from above and below differ there: 12 N W d^2/M would be a guess."""
+    where = ((d, W), (W, N))
+    found = growth(schedule_of("flash1", mask="window"), TIED, where, tiles=plan("flash1").tiles)
+    assert {lead.monomial: lead.published for lead in found.leads} == {N * d: None, N * W * d**2 / M: None}
 
 
 @cache

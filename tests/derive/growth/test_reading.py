@@ -68,3 +68,12 @@ def test_what_is_no_regime_is_refused(words: str) -> None:
     """Joined by <=, and by nothing else."""
     with pytest.raises(BadValueError, match=r"is no regime|is no monomial"):
         read_condition(words)
+
+
+def test_a_regime_of_the_greatest_length_is_read_to_its_end() -> None:
+    """200 characters, the last of them part of a name; one more is refused."""
+    words = f"d <= M{' ' * 190}<= N"
+    assert len(words) == 200
+    assert read_condition(words) == [(d, M), (M, N)]
+    with pytest.raises(BadValueError, match="is no regime"):
+        read_condition(words.replace("<= N", " <= N"))

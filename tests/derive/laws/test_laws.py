@@ -221,3 +221,27 @@ def test_a_sum_whose_ends_grow_has_no_degree_of_its_own() -> None:
     assert degree(sp.Sum(N * i, (i, 0, d)), N) == 1
     assert degree(sp.Sum(N * i, (i, 0, N)), N) is None
     assert degree(sp.Sum(N * i * j, (i, 0, d), (j, 0, d)), N) is None
+
+
+def test_a_count_that_falls_is_checked_at_lengths_that_there_are() -> None:
+    """1/N has values from one token on, and a power of its own."""
+    found = checked(1 / N + N, N, Roles((N,)))
+    assert found is not None
+    assert found.exponents == (-1, 1)
+
+
+def test_a_share_of_heads_decides_what_hangs_on_it() -> None:
+    """With h_k dividing h, h ceil(N/B_r)/h_k is at least 1: one law, not one a case."""
+    amount = N * h + N * h_k * sp.Min(1, h * sp.ceiling(N / B_r) / h_k, evaluate=False)
+    found = proved(amount, N, Roles((N,), divides=((h_k, h),)))
+    assert found is not None
+    assert found.exponents == (1,)
+    assert proved(amount, N, Roles((N,))) is None
+
+
+def test_a_cube_is_beyond_the_powers_that_are_looked_for() -> None:
+    """x^-1 to x^2, as the counts of attention have; six values tell a cube apart."""
+    assert checked(N**3, N, Roles((N,))) is None
+    found = checked(N**2 + N, N, Roles((N,)))
+    assert found is not None
+    assert found.exponents == (1, 2)

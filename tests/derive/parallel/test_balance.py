@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from derive.exact import value
+from derive.mask import Mask
 from derive.masks import Pattern, patterns
 from derive.parallel.balance import Balance, imbalance, lock_step_imbalance
 from derive.parallel.rectangle import pairs_in
 from derive.parallel.shards import Shards
-from derive.symbols import N, N_k, N_q, R, dummy
+from derive.symbols import ROW, N, N_k, N_q, R, dummy
 from tests.derive.parallel.simulation import deal, play_ring
 from tests.seen import seen
 from tests.strategies import mask_sizes
@@ -102,3 +103,11 @@ def test_a_ring_of_many_devices_is_not_asked_step_by_step() -> None:
 def test_work_that_is_not_there_is_even() -> None:
     """No pair on any device: nobody waits."""
     assert imbalance((0, 0)) == lock_step_imbalance(((0, 0), (0, 0))) == 1
+
+
+def test_where_the_load_falls_from_device_to_device_no_closed_form_names_the_last() -> None:
+    """Each query sees the keys after its own: the first device has most to do."""
+    ahead = Mask("ahead", "", "q", "k", N, N, first=ROW + 1)
+    assert Balance(ahead, N, N, Shards()).busiest is None
+    behind = Mask("behind", "", "q", "k", N, N, last=ROW)
+    assert Balance(behind, N, N, Shards()).busiest is not None

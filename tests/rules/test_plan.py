@@ -1,0 +1,28 @@
+"""Named derivations: the tiles they are usually run with, and what their options set."""
+
+from __future__ import annotations
+
+import pytest
+
+from derive.attention import variant
+from derive.symbols import n_L2
+from rules.derivations import names, plan
+
+
+@pytest.mark.parametrize("name", names())
+def test_usual_tiles_are_powers_of_two_that_fill_a_matrix_unit(name: str) -> None:
+    """16 at least, the side of a tensor core's tile, or token by token; those solved from M are no numbers."""
+    for tile, size in plan(name).tiles.items():
+        if size.is_Integer:
+            assert int(size) == 1 or int(size) >= 16, tile
+            assert int(size) & (int(size) - 1) == 0, tile
+
+
+@pytest.mark.parametrize("sawtooth", [False, True])
+@pytest.mark.parametrize(("private", "caches"), [(False, 1), (True, n_L2)])
+def test_a_cache_is_one_unless_it_is_said_to_be_private(sawtooth: bool, private: bool, caches: object) -> None:
+    """One L2, or n_L2 of them; the sweep is another matter."""
+    chosen = plan("flash2").ordered(sawtooth=sawtooth, private_caches=private)
+    (kernel,) = chosen.derive(variant("mha").graph()).schedule.kernels
+    assert kernel.residency is not None
+    assert (kernel.residency.caches, kernel.residency.sawtooth) == (caches, sawtooth)
