@@ -245,3 +245,14 @@ def test_a_cube_is_beyond_the_powers_that_are_looked_for() -> None:
     found = checked(N**2 + N, N, Roles((N,)))
     assert found is not None
     assert found.exponents == (1, 2)
+
+
+def test_hundreds_of_cases_are_no_laws() -> None:
+    """Under a mask of three sizes each extreme may be any of its members: the one where they fit the keys is checked instead."""
+    cut = schedule("flash2", "mha", "global-local")
+    amount = tied(compulsory(cut.graph).total.amount)
+    known = roles(cut)
+    assert laws(amount, N, known) == []
+    seen = checked(amount, N, known)
+    assert seen is not None
+    assert (seen.exponents, seen.evidence) == ((Fraction(1),), Evidence.CHECKED)
