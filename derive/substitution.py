@@ -42,22 +42,34 @@ def free(expression: sp.Basic) -> set[sp.Symbol]:
     return set(expression.atoms(sp.Symbol)) - bound
 
 
-def multiplied_out(expression: sp.Expr) -> sp.Expr:
-    """*expression* as a sum of products; minima, maxima and roundings stay as they are, a sum over a sum is two sums.
+def sealed(expression: sp.Expr, names: dict[sp.Expr, sp.Symbol]) -> sp.Expr:
+    """*expression* with all but sums, products and powers under *names* of their own, to which new ones are added.
 
-    SymPy's own ``expand`` builds every minimum inside again, and asks for its members' signs.
+    SymPy's polynomials build every minimum inside again, and ask for its members' signs.
     """
-    sealed: dict[sp.Expr, sp.Dummy] = {}
+    if expression.is_Atom:
+        return expression
+    if expression.is_Add or expression.is_Mul or (expression.is_Pow and expression.exp.is_Rational):
+        return expression.func(*(sealed(part, names) for part in expression.args))
+    return names.setdefault(expression, sp.Symbol(f"X_{len(names)}", positive=True))
 
-    def seal(e: Any) -> Any:
-        if e.is_Atom:
-            return e
-        if e.is_Add or e.is_Mul or e.is_Pow:
-            return e.func(*map(seal, e.args))
-        return sealed.setdefault(e, sp.Dummy())
 
-    found = sp.expand(seal(expression))
-    return found.xreplace({seal_: _within(e) for e, seal_ in sealed.items()})
+def opened(expression: sp.Expr, names: Mapping[sp.Expr, sp.Symbol]) -> sp.Expr:
+    """*expression* with what was sealed in place of its names."""
+    return put(expression, {name: part for part, name in names.items()})
+
+
+def multiplied_out(expression: sp.Expr) -> sp.Expr:
+    """*expression* as a sum of products; minima, maxima and roundings stay as they are, a sum over a sum is two sums."""
+    names: dict[sp.Expr, sp.Symbol] = {}
+    found = sp.expand(sealed(expression, names))
+    return found.xreplace({name: _within(part) for part, name in names.items()})
+
+
+def factored(quotient: sp.Expr) -> sp.Expr:
+    """*quotient* cancelled and in factors, minima and the like counting as symbols."""
+    names: dict[sp.Expr, sp.Symbol] = {}
+    return opened(sp.factor(sp.cancel(sealed(quotient, names))), names)
 
 
 def _within(e: Any) -> Any:

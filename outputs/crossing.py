@@ -13,6 +13,7 @@ from derive.errors import DomainError
 from derive.exact import Number, value
 from derive.growth.parameters import split
 from derive.growth.posynomial import Facts, smooth
+from derive.substitution import put
 from derive.symbols import N_k, N_q
 from derive.traffic import traffic
 from outputs.bisection import last_that_holds
@@ -54,7 +55,7 @@ def equal_where(first: Account, second: Account, alike: Mapping[sp.Symbol, sp.Ex
 
 def _leading(amount: sp.Expr, alike: Mapping[sp.Symbol, sp.Expr], made: Account) -> sp.Expr | None:
     """The term of the highest degree in the lengths."""
-    amount = amount.xreplace(dict(alike))
+    amount = put(amount, dict(alike))
     lengths = {alike.get(N_q, N_q), alike.get(N_k, N_k)}
     loops = {x.tile: x.extent.xreplace(dict(alike)) for k in made.derivation.schedule.kernels for x in k.loops}
     facts = Facts.of((amount,), [(t, e) for t, e in loops.items() if t.is_Symbol], frozenset())

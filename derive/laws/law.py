@@ -16,6 +16,7 @@ import sympy as sp
 from derive.errors import DomainError, UnboundError
 from derive.exact import Number, Values, holds, value
 from derive.extremes import floor_of
+from derive.substitution import factored
 
 
 class Evidence(Enum):
@@ -112,7 +113,7 @@ class Law:
         before, after = (
             sp.Add(*(c * (t * self.symbol) ** sp.Rational(e) for e, c in self.coefficients.items())) for t in (1, by)
         )
-        return sp.factor(sp.cancel(after / before))
+        return factored(after / before)
 
     def bounds(self, by: int = 2) -> tuple[sp.Expr, sp.Expr] | None:
         """Between what the factor lies for all numbers of the regime; ``None`` where one of several terms may be negative."""

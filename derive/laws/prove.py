@@ -19,18 +19,23 @@ from derive.choice import at_most
 from derive.laws.homogeneous import degree
 from derive.laws.law import Evidence, Law, Regime
 from derive.laws.roles import Roles
-from derive.substitution import put
+from derive.substitution import opened, put, sealed
 from derive.symbols import dummy
 
 MOST_OPERATIONS = 60
 """Of a sum's text; one that is longer takes minutes to decide, and has come to nothing."""
+
+MOST_MEMBERS = 6
+"""Cases of undecided extremes that are told apart; of more, a reader learns nothing: there are hundreds under a mask of several
+sizes, and where these fit the keys, which is what ``checked`` looks at, one of them holds."""
 
 
 def laws(amount: sp.Expr, symbol: sp.Symbol, roles: Roles | None = None) -> list[Law]:
     """Proved laws of *amount* in *symbol*, one a case; empty where it is no sum of powers in one of them.
 
     Args:
-        amount: a closed form without case distinctions; extremes may be undecided, each member is a case then.
+        amount: a closed form without case distinctions; extremes may be undecided, each member is a case then, ``MOST_MEMBERS``
+            at most.
         symbol: what is scaled.
         roles: what each symbol is, for the regime; nothing is known unless given.
     """
@@ -48,7 +53,10 @@ def laws(amount: sp.Expr, symbol: sp.Symbol, roles: Roles | None = None) -> list
         return []
     found: list[Law] = []
     whole, smooth, fit = _smooth(amount, symbol, roles)
-    for one, conditions in _winners(smooth, symbol):
+    cases = list(islice(_winners(smooth, symbol), MOST_MEMBERS + 1))
+    if len(cases) > MOST_MEMBERS:
+        return []
+    for one, conditions in cases:
         terms = powers(one, symbol)
         if terms is None:
             return []
@@ -120,9 +128,9 @@ def _law(amount: sp.Expr, symbol: sp.Symbol, terms: dict[Fraction, sp.Expr], reg
 
 def powers(amount: sp.Expr, symbol: sp.Symbol) -> dict[Fraction, sp.Expr] | None:
     """The coefficient of each power of *symbol* in *amount*; ``None`` where it is no sum of powers."""
-    closed: dict[sp.Expr, sp.Expr] = {}
+    closed: dict[sp.Expr, sp.Symbol] = {}
     found: dict[Fraction, sp.Expr] = {}
-    for term in sp.Add.make_args(sp.expand(_sealed(amount, closed))):
+    for term in sp.Add.make_args(sp.expand(sealed(amount, closed))):
         exponent = term.as_powers_dict().get(symbol, sp.Integer(0))
         coefficient = term / symbol**exponent
         if not exponent.is_Rational or coefficient.has(symbol):
@@ -131,17 +139,7 @@ def powers(amount: sp.Expr, symbol: sp.Symbol) -> dict[Fraction, sp.Expr] | None
         found[power] = found.get(power, sp.Integer(0)) + coefficient
     if any(kept.has(symbol) for kept in closed):
         return None
-    opened = {name: kept for kept, name in closed.items()}
-    return {e: put(sp.factor_terms(c), opened) for e, c in found.items() if c != 0}
-
-
-def _sealed(amount: sp.Expr, closed: dict[sp.Expr, sp.Expr]) -> sp.Expr:
-    """*amount* with all but sums, products and powers under names of their own: expanding would rebuild what is inside."""
-    if not amount.args:
-        return amount
-    if amount.is_Add or amount.is_Mul or (amount.is_Pow and amount.exp.is_Rational):
-        return amount.func(*(_sealed(a, closed) for a in amount.args))
-    return closed.setdefault(amount, sp.Symbol(f"X_{len(closed)}", positive=True))
+    return {e: opened(sp.factor_terms(c), closed) for e, c in found.items() if c != 0}
 
 
 def _smooth(amount: sp.Expr, symbol: sp.Symbol, roles: Roles) -> tuple[list[sp.Expr], sp.Expr, tuple[sp.Basic, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.substitution import free, outermost, put
+from derive.substitution import factored, free, multiplied_out, outermost, put
 
 A, B, K, J = sp.symbols("a b i j", integer=True, positive=True)
 
@@ -32,3 +32,23 @@ def test_a_sum_of_sums_gives_its_outermost_index_and_keeps_the_others() -> None:
     assert outermost(total) == (sp.Sum(A * K * J, (K, 0, J)), J, 1, B)
     assert outermost(sp.Sum(K, (K, 0, B))) == (K, K, 0, B)
     assert free(total) == {A, B}
+
+
+def test_products_are_multiplied_out_around_minima() -> None:
+    """What a minimum or a rounding is of stays as it is written; a sum of two terms is two sums."""
+    low, up = sp.Min(A * (B + 1), K, evaluate=False), sp.ceiling(A * (B + 1) / K)
+    found = multiplied_out((A + low) * (B + up))
+    assert found == A * B + A * up + low * B + low * up
+    total = sp.Sum(J * (A + sp.Min(J, B, evaluate=False)), (J, 0, K))
+    apart = multiplied_out(A * total)
+    assert apart == A * (sp.Sum(J * A, (J, 0, K)) + sp.Sum(J * sp.Min(J, B, evaluate=False), (J, 0, K))).expand(
+        deep=False
+    )
+    numbers = {A: 3, B: 4, K: 5}
+    assert apart.subs(numbers).doit() == (A * total).subs(numbers).doit()
+
+
+def test_a_quotient_of_minima_is_cancelled_like_one_of_symbols() -> None:
+    """The minimum counts as a symbol of its own."""
+    low = sp.Min(A, B, evaluate=False)
+    assert factored((low**2 + low * K) / (low * K)) == (low + K) / K

@@ -175,9 +175,9 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("rules/schedule/launch.py", "grid = (*kernel.grid, Loop(", "grid = (Loop(", "launched loops lose the grid", ALGEBRA),
     ("rules/schedule/fuse.py", "schedule.replace(match, Kernel(names))", "schedule.replace(match, Kernel(names[::-1]))", "runs backwards", ALGEBRA),
     # growth classes
-    ("derive/growth/linear.py", "able = [j for j, entry in enumerate(row) if entry > 0]", "able = [j for j, entry in enumerate(row) if entry < 0]", "the ratio test takes the wrong sign", (GROWN + "linear.py",)),
-    ("derive/growth/linear.py", "(*(c[j] / row[j] for c in self.costs), self.others[j])", "(*(-c[j] / row[j] for c in self.costs), self.others[j])", "the largest ratio enters", (GROWN + "linear.py",)),
-    ("derive/growth/cone.py", "if any(common <= t for n, t in enumerate(tight) if n not in (p, q)):", "if False:", "rays that are no neighbours meet", (GROWN + "cone.py",)),
+    ("derive/growth/linear.py", "if row[j] > 0 and (best", "if row[j] < 0 and (best", "the ratio test takes the wrong sign", (GROWN + "linear.py",)),
+    ("derive/growth/linear.py", "return left < right", "return left > right", "the largest ratio enters", (GROWN + "linear.py",)),
+    ("derive/growth/cone.py", "if any(common & t == common for n, t in enumerate(tight) if n not in (p, q)):", "if False:", "rays that are no neighbours meet", (GROWN + "cone.py",)),
     ("derive/growth/count.py", "for t in held\n        ]", "for t in held[1:]\n        ]", "a footprint term is no limit", (GROWN + "constants.py",)),
     ("derive/growth/posynomial.py", "else inside - 1", "else inside", "a floor loses nothing", (GROWN + "posynomial.py",)),
     ("derive/growth/constants.py", "constant *= (term.coefficient * share / sp.Rational(w)) ** sp.Rational(w)", "constant *= (term.coefficient / sp.Rational(w)) ** sp.Rational(w)", "fast memory is not shared", (GROWN + "constants.py",)),

@@ -253,3 +253,14 @@ def test_only_a_sum_over_all_row_tiles_is_closed() -> None:
     every, later = (sp.Sum(i * d, (i, first, up(N / B_r) - 1)) for first in (0, 1))
     assert proved(every, N, Roles((N,))) is not None
     assert proved(later, N, Roles((N,))) is None
+
+
+def test_hundreds_of_cases_are_no_laws() -> None:
+    """Under a mask of three sizes each extreme may be any of its members: the one where they fit is checked instead."""
+    cut = schedule("flash2", "mha", "global-local")
+    amount = tied(compulsory(cut.graph).total.amount)
+    known = roles(cut)
+    assert laws(amount, N, known) == []
+    seen = checked(amount, N, known)
+    assert seen is not None
+    assert (seen.exponents, seen.evidence) == ((Fraction(1),), Evidence.CHECKED)
