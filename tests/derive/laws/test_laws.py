@@ -248,7 +248,7 @@ def test_a_cube_is_beyond_the_powers_that_are_looked_for() -> None:
 
 
 def test_hundreds_of_cases_are_no_laws() -> None:
-    """Under a mask of three sizes each extreme may be any of its members: the one where they fit the keys is checked instead."""
+    """Under a mask of three sizes an extreme may be any of its members: the one where they fit the keys is checked instead."""
     cut = schedule("flash2", "mha", "global-local")
     amount = tied(compulsory(cut.graph).total.amount)
     known = roles(cut)
