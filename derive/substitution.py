@@ -25,6 +25,8 @@ def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:
         return reduce(combine, parts) if len(parts) > 1 else combine(*parts)
     if isinstance(expression, (sp.core.relational.Relational, sp.Piecewise)):
         return expression.func(*parts, evaluate=False)
+    if expression.is_Mul and any(part is sp.S.Zero for part in parts):
+        return sp.S.Zero  # SymPy would ask of every other factor whether it is finite, at length
     return expression.func(*parts)
 
 

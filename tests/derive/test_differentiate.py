@@ -197,3 +197,10 @@ def test_an_input_that_no_output_depends_on_is_named() -> None:
     graph = cascade("Y[q] = exp(A[q])\nZ[q] = exp(B[q])", SMALL, outputs=("Z",), width=b)
     with pytest.raises(IllFormedError, match=r"no output depends on the input A\[q\]"):
         differentiate(graph)
+
+
+def test_shares_of_a_gradient_are_numbered_from_one() -> None:
+    """A is read twice: two shares with names of their own, and their sum, which is the gradient."""
+    graph = cascade("X[q,k] = exp(A[q,k])\nZ[q,k] = X[q,k] * A[q,k]", SMALL, outputs=("Z",), width=b)
+    back = differentiate(graph)
+    assert {"dA_1", "dA_2", "dA"} <= set(back.producers)

@@ -189,3 +189,10 @@ def test_what_is_missing_or_does_not_fit_is_named() -> None:
         whole(h / h_k, {"h": 3, "h_k": 2})
     with pytest.raises(DomainError, match="is no operator of an extent"):
         number(sp.log(N_q), {"N_q": 2})
+
+
+def test_a_whole_number_is_an_int_and_a_share_a_fraction() -> None:
+    """Extents are counted with, so that they are Python's own integers."""
+    whole, share = (number(x, {"N_q": 6}) for x in (N_q / 3 + 2, N_q / 4))
+    assert (whole, share) == (4, Fraction(3, 2))
+    assert [type(number(sp.Integer(n), {})) for n in (0, 7)] == [int, int]

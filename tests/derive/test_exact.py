@@ -100,3 +100,11 @@ def test_a_condition_is_worth_one_or_nothing() -> None:
     assert (
         value(sp.Piecewise((1, sp.And(sp.false, N_q > 3, evaluate=False)), (2, True), evaluate=False), {"N_q": 5}) == 2
     )
+
+
+@given(n=st.integers(1, 400))
+def test_a_floor_of_several_floors_adds_up_by_residues(n: int) -> None:
+    """Each residue of the common period apart, where every floor is a line: as adding term by term."""
+    summand = sp.floor((sp.floor(I / 2) + sp.floor(I / 3)) / 2, evaluate=False)
+    found = value(sp.Sum(summand, (I, 0, N_q - 1)), {"N_q": n})
+    assert found == sum((i // 2 + i // 3) // 2 for i in range(n))

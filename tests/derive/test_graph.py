@@ -131,3 +131,12 @@ def test_a_sum_is_rescaled_by_a_maximum_that_is_there() -> None:
             Graph((E, replace(L, rescale=name)), ("l",))
     m = Einsum(Tensor("m", L.output.indices, b), (GRAPH.tensors["S"],), Map.COPY, Reduce.MAX)
     assert Graph((m, E, replace(L, rescale="m")), ("l",)).producers["l"].rescale == "m"
+
+
+def test_an_input_may_be_read_under_other_names_of_equal_extents_alone() -> None:
+    """Self-attention's X[m,d] is X[n,d] too; X[q,d] is not X[k,d] where there are not as many keys as queries."""
+    text = "S[q,k] = sum[d] X[q,d] * X[k,d]"
+    alike = cascade(text, {"q": N_q, "k": N_q, "d": N_k}, outputs=("S",), width=b)
+    assert [t.name for t in alike.einsums[0].inputs] == ["X", "X"]
+    with pytest.raises(IllFormedError, match="a tensor has one list of indices and one width"):
+        cascade(text, {"q": N_q, "k": N_k, "d": N_k}, outputs=("S",), width=b)

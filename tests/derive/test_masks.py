@@ -257,3 +257,9 @@ def test_what_a_mask_does_not_use_or_lacks_is_refused() -> None:
         Pattern("window", frozenset({"left"}))
     with pytest.raises(UnknownNameError, match="there is no mask 'widow'; did you mean window"):
         Pattern("widow")
+
+
+@every_mask
+def test_only_what_stands_apart_is_left_as_a_sum(pattern: Pattern) -> None:
+    """Pairs have a closed form, whatever the mask, but for keys as far apart as a dilation says."""
+    assert made(pattern).pairs.has(sp.Sum) is pattern.name.startswith("dilated")

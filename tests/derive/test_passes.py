@@ -5,8 +5,10 @@ import pytest
 from derive.attention import variant
 from derive.einsum import Einsum, Map, Reduce
 from derive.graph import Graph
+from derive.notation import cascade
 from derive.passes import pass_of, passes
 from derive.rewrite import apply_once
+from derive.symbols import N_k, N_q, b
 from rules.algebra import defer_division, online_softmax, split_softmax
 
 CHAIN = (split_softmax.RULE, defer_division.RULE, online_softmax.RULE)
@@ -46,3 +48,10 @@ def test_a_rescaled_sum_of_something_else_than_exponentials_gains_nothing() -> N
     low = Einsum(graph.tensors["l"], (shifted,), Map.COPY, Reduce.SUM, rescale="m")
     fake = Graph((graph.producers["m"], graph.producers["X"], low), ("l",))
     assert passes(fake, "k") == 2
+
+
+def test_what_is_made_of_a_finished_sum_waits_as_the_sum_does() -> None:
+    """Z = A - log(sum_k A) reads A again: the logarithm carries no k, and is there only after the first pass."""
+    text = "l[q] = sum[k] A[q,k]\nn[q] = log(l[q])\nZ[q,k] = A[q,k] - n[q]"
+    graph = cascade(text, {"q": N_q, "k": N_k}, outputs=("Z",), width=b)
+    assert passes(graph, "k") == 2

@@ -68,7 +68,11 @@ def taken_and_given_back(forward: Schedule, backward: Schedule, at: dict[str, in
             held |= {(False, e.output.name): size[True, e.output.name] for e in backward.graph.saved
                      if (False, e.output.name) not in held}  # fmt: skip
         sums = 0
-        if kernel.loops and "dQs" in kernel.einsums and "dQs" not in {t.name for t in schedule.outputs_of(kernel)}:
+        if (
+            kernel.loop_of("k")
+            and "dQs" in kernel.einsums
+            and "dQs" not in {t.name for t in schedule.outputs_of(kernel)}
+        ):
             keys = next(x for x in kernel.loops if x.indices[0].name == "k")
             inside = kernel.loops.index(keys) < next(i for i, x in enumerate(kernel.loops) if x.indices[0].name == "q")
             sums = size[True, "dQs"] * (inside and value(keys.trips, at) > 1)
@@ -81,14 +85,14 @@ def taken_and_given_back(forward: Schedule, backward: Schedule, at: dict[str, in
 
 
 @pytest.mark.parametrize("name", BACKWARD)
-@pytest.mark.parametrize("backward", ["naive-backward", "flash2-backward", SAVED])
+@pytest.mark.parametrize("backward", ["naive-backward", "flash2-backward", "flash2-backward-split", SAVED])
 @settings(max_examples=12, deadline=None)
-@given(at=shapes(), accumulates=st.booleans(), widths=st.lists(st.integers(1, 4), min_size=6, max_size=6))
+@given(at=shapes(), accumulates=st.booleans(), widths=st.lists(st.integers(1, 4), min_size=7, max_size=7))
 def test_the_peak_is_what_buffers_taken_and_given_back_reach(
     name: str, backward: str, at: dict[str, int], accumulates: bool, widths: list[int]
 ) -> None:
     """Whatever the sizes and widths, tensor by tensor."""
-    at = at | dict(zip(("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"), widths, strict=True))
+    at = at | dict(zip(("b", "b_kv", "b_s", "b_p", "b_l", "b_acc", "b_part"), widths, strict=True))
     forward, after = passes(name, backward)
     found = value(Training(forward, after, accumulates).peak.amount, at)
     assert found == taken_and_given_back(forward, after, at, accumulates=accumulates)
@@ -100,7 +104,7 @@ def test_the_peak_is_what_buffers_taken_and_given_back_reach(
 @given(at=shapes())
 def test_buffers_for_gradients_add_the_gradients_and_nothing_else(name: str, backward: str, at: dict[str, int]) -> None:
     """They are there throughout, whatever else is."""
-    at = at | dict.fromkeys(("b", "b_kv", "b_s", "b_p", "b_l"), 2) | {"b_acc": 4}
+    at = at | dict.fromkeys(("b", "b_kv", "b_s", "b_p", "b_l"), 2) | {"b_acc": 4, "b_part": 4}
     forward, after = passes(name, backward)
     gradients = sum(value(after.graph.tensors[x].size * 2, at) for x in after.graph.outputs)
     alone, added = (value(Training(forward, after, adds).peak.amount, at) for adds in (False, True))

@@ -156,6 +156,11 @@ class Watched:
         if report.failed:
             self._write("fails", report.nodeid)
 
+    def pytest_collectreport(self, report: Any) -> None:
+        """A module of tests that cannot be loaded fails every test in it."""
+        if report.failed:
+            self._write("breaks", report.nodeid)
+
     def _write(self, what: str, test: str) -> None:
         with open(self.log, "a", encoding="utf-8") as log:
             log.write(json.dumps([what, test, time.process_time()]) + "\n")
@@ -292,7 +297,8 @@ class Trial:
         failed = [test for what, test, _ in lines if what == "fails"]
         if failed:
             return "killed", failed[0]
-        return ("killed" if code in (2, 3, 70) else "survived"), ""  # 2: a module of tests cannot be imported
+        broken = any(what == "breaks" for what, _, _ in lines)
+        return ("killed" if broken or code in (2, 3, 70) else "survived"), ""
 
 
 def forget(path: Path) -> None:

@@ -47,3 +47,26 @@ def test_a_broken_library_fails_its_tests(breaks: str, tree: Path) -> None:
     before = (tree / found.file).read_text(encoding="utf-8")
     assert not survives(Mutation(found.file, found.old, found.new, breaks, (NOTICED[breaks],)), tree)
     assert (tree / found.file).read_text(encoding="utf-8") == before
+
+
+NO_CHANGE = """
+@dataclass(frozen=True, slots=True)
+class Value:
+    size: int
+
+
+@lru_cache(maxsize=8)
+def joined(first, *, others):
+    return {**first, "n": [a for a, b in zip(first, others, strict=True)]}
+"""
+
+
+def test_what_changes_no_value_is_no_mutant(tmp_path: Path) -> None:
+    """Room for a value, for what is remembered, an assertion, and stars that are no products; ``frozen`` is one."""
+    pytest.importorskip("cosmic_ray")
+    from mutants import mutants_of
+
+    (tmp_path / "plain.py").write_text(NO_CHANGE, encoding="utf-8")
+    found = mutants_of("plain.py", tmp_path)
+    assert [(m.line, m.operator) for m in found] == [(2, "core/ReplaceTrueWithFalse")]
+    assert "frozen=False, slots=True" in found[0].source(NO_CHANGE)

@@ -201,6 +201,14 @@ def test_a_weighted_geometric_program() -> None:
     assert float(found) == pytest.approx(2 * 30**0.5)
 
 
+def test_a_tile_that_fills_the_memory_for_nothing_has_no_constant() -> None:
+    """3 N whatever the tile, with a tile as large as M: its term has no weight, and no number is claimed."""
+    parameters, one = Parameters((M, N)), Fraction(1)
+    traffic, full = [Term(sp.Integer(3), {N: one})], [Term(sp.Integer(1), {B_r: one})]
+    found = best_constant(parameters, (0 * one, one), (4, 9), {B_r: 4 * one}, {B_r: {N: one}}, traffic, full)
+    assert found is None
+
+
 def test_the_constant_at_given_tiles_adds_what_is_as_large() -> None:
     """Terms of the lead's own exponents alone; ``None`` where there are none, or where tiles are sums."""
     one = Fraction(1)

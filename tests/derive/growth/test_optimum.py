@@ -15,7 +15,7 @@ from derive.attention import variant
 from derive.errors import DomainError
 from derive.exact import value
 from derive.growth.classes import problems
-from derive.growth.optimum import Problem, best, best_numerically
+from derive.growth.optimum import Problem, _largest, best, best_numerically
 from derive.symbols import B_c, B_d, B_r, M, N, d
 from rules.derivations import plan
 from tests.derive.growth.known import TIED
@@ -111,3 +111,15 @@ def test_two_unlike_tiles_have_no_closed_form_here() -> None:
     assert best(asked) is None
     found = best_numerically(asked, {"N": 1000.0, "d": 8.0, "M": 10_000.0})
     assert found[B_c] == pytest.approx(3 * found[B_r], rel=0.05)
+
+
+@pytest.mark.parametrize("a", [1, 2, 5])
+@pytest.mark.parametrize("b", [0, 3])
+def test_the_largest_tile_fills_the_memory_to_the_last_element(a: int, b: int) -> None:
+    """What is left over at the positive root of a quadratic footprint, or of a linear one, is nothing."""
+    x, room = sp.Symbol("x", positive=True), sp.Symbol("m", positive=True)
+    for excess in (a * x**2 + b * x - room, (a + b) * x - room):
+        root = _largest(excess, x)
+        assert root is not None
+        assert sp.simplify(excess.subs(x, root)) == 0
+        assert root.subs(room, 100) > 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from derive.coverage import coverage
 from derive.errors import DomainError
 from derive.exact import value
-from derive.growth.posynomial import Facts, Term, above, below, smooth
+from derive.growth.posynomial import Facts, Term, _never_negative, above, below, smooth
 from derive.growth.tile_bounds import TileBounds
 from derive.schedule import Kernel, Schedule
 from derive.symbols import N_k, N_q
@@ -197,3 +197,11 @@ def test_an_extreme_is_settled_before_terms_are_set_against_each_other() -> None
     """Twice the same once the minima are settled: min(x, z) - z is 0 where z <= x."""
     kept = sp.Min(x, z, evaluate=False) - z + y
     assert monomials(below(kept, facts((z, x)))) == monomials(above(kept, facts((z, x)))) == y
+
+
+def test_a_product_that_is_never_negative_is_so_with_a_positive_number_in_front_alone() -> None:
+    """(x - 1)(y - 1) for x and y from 1 up, a half of it, and not minus a half of it."""
+    known, product = facts(), (x - 1) * (y - 1)
+    assert _never_negative(product, known)
+    assert _never_negative(product / 2, known)
+    assert not _never_negative(-product / 2, known)

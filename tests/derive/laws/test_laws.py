@@ -247,8 +247,16 @@ def test_a_cube_is_beyond_the_powers_that_are_looked_for() -> None:
     assert found.exponents == (1, 2)
 
 
+def test_only_a_sum_over_all_row_tiles_is_closed() -> None:
+    """One that begins at the second tile has one term less, and is left to numbers."""
+    i = sp.Symbol("i", integer=True)
+    every, later = (sp.Sum(i * d, (i, first, up(N / B_r) - 1)) for first in (0, 1))
+    assert proved(every, N, Roles((N,))) is not None
+    assert proved(later, N, Roles((N,))) is None
+
+
 def test_hundreds_of_cases_are_no_laws() -> None:
-    """Under a mask of three sizes an extreme may be any of its members: the one where they fit the keys is checked instead."""
+    """Under a mask of three sizes each extreme may be any of its members: the one where they fit is checked instead."""
     cut = schedule("flash2", "mha", "global-local")
     amount = tied(compulsory(cut.graph).total.amount)
     known = roles(cut)
