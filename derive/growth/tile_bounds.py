@@ -70,6 +70,14 @@ class TileBounds:
         return sp.Integer(1) if self.parts is None else self.parts.trips
 
     @property
+    def parts_met(self) -> sp.Expr:
+        """Parts of the keys of which some tile is met: at most all, at least as many as hold the keys that are seen."""
+        if self.parts is None or self.up:
+            return self._number_of_parts
+        mask = self.exact.mask
+        return self._number_of_parts * mask.keys_touched / mask.columns
+
+    @property
     def _kept(self) -> sp.Expr:
         """Pairs kept, counting each of the flattened rows."""
         heads = self.rows.extent / self.exact.mask.rows

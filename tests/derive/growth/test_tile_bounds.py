@@ -21,7 +21,7 @@ from derive.growth.tile_bounds import TileBounds, regime_of
 from derive.mask import Mask, causal
 from derive.masks import Pattern, patterns
 from derive.schedule import Loop
-from derive.symbols import ROW, B_c, B_r, N, N_k, N_q
+from derive.symbols import ROW, B_c, B_r, N, N_k, N_q, n_s
 from tests.strategies import extents, tiles
 
 W = sp.Symbol("W", positive=True, integer=True)
@@ -88,6 +88,21 @@ def test_bounds_enclose_what_the_count_puts_in_their_place(name: str, numbers: d
     assert value(low.query_rows_once, numbers) <= rows <= value(up.query_rows_once, numbers)
     for same in ("key_rows_once", "rows", "keys"):
         assert getattr(up, same) == getattr(low, same) == getattr(exact, same)
+
+
+@pytest.mark.parametrize("name", ["bottom-right", "top-left", "window W"])
+@settings(max_examples=60)
+@given(numbers=sizes, parts=st.integers(1, 5))
+def test_bounds_enclose_the_parts_met(name: str, numbers: dict[str, int], parts: int) -> None:
+    """Of keys that are cut into parts those of which some query sees a key, one by one."""
+    numbers |= {"n_s": parts, "N_k": parts * numbers["N_k"]}
+    part, keys = Index("s", n_s), Loop((Index("k", N_k / n_s, part_of="k"),), B_c)
+    exact = coverage(MASKS[name].cut("s", n_s), (Loop((part,), sp.Integer(1), grid=True), keys, LOOPS[0]))
+    assert exact is not None
+    met = {k // (numbers["N_k"] // parts) for _, k in kept(name, numbers)}
+    assert value(exact.parts_met, numbers) == len(met)
+    assert value(TileBounds(exact, False).parts_met, numbers) <= len(met)
+    assert len(met) <= value(TileBounds(exact, True).parts_met, numbers)
 
 
 @pytest.mark.parametrize("name", ["bottom-right", "top-left"])
