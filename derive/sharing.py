@@ -9,7 +9,8 @@ C CTAs run at once, issued in grid order, and sweep their tiles in step; a *wave
 * If not even the tiles of one step fit, H t > C_L2, nothing is shared: every SM-side read reaches HBM.
 * A CTA that sweeps its slice several times (Q, once for each key tile) reads it as often where it does not fit, and once if so.
 * Tensors that other grid loops carry have slices of their own (a bias of all heads beside each head's K and V); what is live
-  of them takes room too. So does what CTAs come back to by themselves, such as partial sums: all of it, or one step's tiles.
+  of them takes room too. So does what CTAs come back to by themselves, such as partial sums: that of two waves, or one
+  step's tiles.
 * Sawtooth: when every other wave sweeps backwards, what the last wave left in the cache is read first and hits.
 
 Where a wave ends one slice and begins the next, part of both may stay: counted for n >= 2C, bounded from above otherwise.
@@ -135,8 +136,9 @@ class Sharing:
 
     @property
     def fits(self) -> sp.Basic:
-        """The live slices stay: H F <= C_L2."""
-        return at_most(self.live_bytes + self.beside + self.others, C_L2)
+        """The live slices stay: H F <= C_L2; where a wave ends what its CTAs kept is there beside the next ones'."""
+        own = self.beside * least(self.waves, sp.Integer(2)) if self.beside != 0 else self.beside
+        return at_most(self.live_bytes + own + self.others, C_L2)
 
     @property
     def streams(self) -> sp.Basic:
@@ -184,7 +186,7 @@ class Sharing:
     def is_exact(self, *, masked: bool) -> sp.Basic:
         """Where the count is what an LRU cache shows; elsewhere the cache shows at most the count."""
         one_cache = sp.Eq(self.caches, 1)
-        if self.others != 0 or self.adds or self.sweeps != 1:
+        if self.others != 0 or self.adds or self.sweeps != 1 or self.beside != 0:
             return sp.And(self.fits, one_cache)
         if self.caches != 1:
             dealt = sp.And(sp.Eq(sp.Mod(self.sharers, self.caches), 0), sp.Eq(self.rounds, 1))

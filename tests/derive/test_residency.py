@@ -232,6 +232,22 @@ def test_shared_slices_and_partial_sums_need_room_together() -> None:
     assert value(read, {**at, "C_L2": room - 1}) == 3 * once
 
 
+@pytest.mark.parametrize("name", ["gqa", "mqa", "bias", "cross"])
+@settings(max_examples=40)
+@given(numbers=grids(), capacity=st.integers(1, 3000), mask=st.sampled_from(["full", "causal"]))
+def test_no_cache_reads_more_than_is_counted_beside_partial_sums(
+    name: str, numbers: dict[str, int], capacity: int, mask: str
+) -> None:
+    """flash1: where a wave ends, what its CTAs came back to is younger than the keys that the next wave shares with it."""
+    cut = derivation(name, "flash1", mask).schedule
+    found = replay_cache(
+        cut, numbers, running=numbers["C"], capacity=capacity, widths=dict.fromkeys(cut.graph.tensors, Fraction(WIDTH))
+    )
+    at = {**numbers, **BYTES, "C_L2": capacity}
+    for tensor, move in dram(cut).by_tensor.items():
+        assert found[tensor][0] <= WIDTH * value(move.read, at), tensor
+
+
 @pytest.mark.parametrize(("running", "waves"), [(4, 1), (2, 2)])
 def test_each_private_cache_streams_for_its_own_share_of_the_ctas(running: int, waves: int) -> None:
     """4 query tiles dealt to two caches a byte too small: each cache reads K and V once for each of its own waves."""
