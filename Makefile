@@ -46,7 +46,6 @@ fuzz: $(VENV)/installed-dev  ## hostile input, each property with 50 times the e
 	FUZZ=50 $(PY) -m pytest tests/hostile -p no:cacheprovider
 
 mutate: $(VENV)/installed-dev  ## mutants of derive/ and rules/, all 9,100 of them: many hours, and it takes up where it stopped
-	$(PY) -m pip install --quiet --editable '.[mutate]'
 	test -e .mutations/times.json || $(PY) tests/mutations/sample.py --reach
 	nice -n 19 $(PY) tests/mutations/sample.py
 

@@ -6,7 +6,7 @@
     python tests/mutations/sample.py --again             the survivors once more, against more tests
 
 Everything happens in a copy of the tree. What is known is kept in ``.mutations/results.jsonl``, so that a run may be stopped
-and taken up again. One process; needs ``pip install -e '.[dev,mutate]'``.
+and taken up again. One process; needs ``pip install -e '.[dev]'``.
 """
 
 from __future__ import annotations
