@@ -316,7 +316,10 @@ def own_working_set(schedule: Schedule, kernel: Kernel, *, a_step: bool = False)
     a_cta = sp.Add(*(t.size * t.width for t in ours)) / kernel.ctas
     if a_step:
         a_cta = sp.Add(*(_step_elements(kernel, t) * t.width for t in ours))
-    return least(C, kernel.ctas) * a_cta / kernel.residency.caches
+    caches = kernel.residency.caches
+    if caches == 1:
+        return least(C, kernel.ctas) * a_cta
+    return least(most(down(C / caches), sp.Integer(1)), up(kernel.ctas / caches)) * a_cta
 
 
 def revisited(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:

@@ -98,7 +98,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (SHARING, "share, ragged = C_L2 / self.live", "share, ragged = C_L2", "a slice has the whole cache", RESIDENCY),
     (SHARING, "(ending + beginning) / F", "(ending) / F", "the beginning slice stays whole", RESIDENCY),
     (SHARING, "(ending + beginning) / F", "(beginning) / F", "the ending slice stays whole", RESIDENCY),
-    (SHARING, "/ kernel.residency.caches\n\n\ndef revisited", "\n\n\ndef revisited", "private caches each hold all CTAs' own tiles", RESIDENCY),
+    (SHARING, "return least(most(down(C / caches), sp.Integer(1)), up(kernel.ctas / caches)) * a_cta", "return least(C, kernel.ctas) * a_cta", "private caches each hold all CTAs' own tiles", RESIDENCY),
     (SHARING, "at_most(2 * self.running, self.sharers))", "sp.true)", "straddling waves are claimed exact", RESIDENCY),
     (SHARING, "if not masked else sp.And(self.fits, one_cache)", "if not masked else sp.true", "masked private caches are claimed exact", RESIDENCY),
     # what crosses HBM
