@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from derive.errors import DomainError
 from derive.evaluate import kept_pairs
 from derive.exact import value
 from derive.growth import theta
-from derive.growth.posynomial import Facts, above, below
+from derive.growth.parameters import Condition
+from derive.growth.posynomial import Facts, Term, above, below
 from derive.growth.tile_bounds import TileBounds, regime_of
 from derive.mask import Mask, causal
 from derive.masks import Pattern, patterns
@@ -149,33 +151,42 @@ TOGETHER = {N_q: N, N_k: N}
 LENGTHS_APART = sorted(name for name in MASKS if not name.startswith(("global-local", "chunk C", "suffix")))
 
 
-@pytest.mark.parametrize("alike", [TOGETHER, {}], ids=["N", "N_q, N_k"])
-@pytest.mark.parametrize("name", sorted(MASKS))
-@settings(max_examples=60)
+@cache
+def enclosed(name: str, together: bool) -> tuple[tuple[Condition, ...], list[Term], list[Term]]:
+    """The regime under a mask, and the terms above and below its pairs there."""
+    alike = TOGETHER if together else {}
+    regime = regime_of(MASKS[name], alike)
+    amount = MASKS[name].pairs.xreplace(alike)
+    known = Facts.of((amount,), regime, frozenset())
+    at_least_one = ((sp.Integer(1), s) for small, _ in regime for s in small.free_symbols)
+    assert theta(amount, [*regime, *at_least_one]).terms
+    return tuple(regime), above(amount, known), below(amount, known)
+
+
+@pytest.mark.parametrize(
+    ("name", "together"),
+    [(n, True) for n in sorted(MASKS) if regime_of(MASKS[n], TOGETHER)] + [(n, False) for n in LENGTHS_APART],
+)
+@settings(max_examples=60, deadline=None)
 @given(numbers=sizes, length=st.integers(1, 60))
 def test_pairs_lie_between_their_bounds_in_the_regime(
-    name: str, alike: dict[sp.Symbol, sp.Expr], numbers: dict[str, int], length: int
+    name: str, together: bool, numbers: dict[str, int], length: int
 ) -> None:
     """And both are sums of monomials of one class: nothing is left over, and nothing is undecided."""
-    regime = regime_of(MASKS[name], alike)
-    if not regime or (not alike and name not in LENGTHS_APART):
-        return
-    numbers |= {"N": length} if alike else {}
+    regime, *bounds = enclosed(name, together)
+    numbers |= {"N": length} if together else {}
     for small, big in regime:
         (size,) = small.free_symbols
         if big == N:
             numbers[size.name] = max(1, min(numbers[size.name], length // small.as_coeff_Mul()[0]))
         else:
             numbers[big.name] = max(numbers[big.name], value(small, numbers))
-    numbers |= {"N_q": length, "N_k": length} if alike else {}
-    amount = MASKS[name].pairs.xreplace(alike)
-    known = Facts.of((amount,), regime, frozenset())
+    numbers |= {"N_q": length, "N_k": length} if together else {}
     exact = value(MASKS[name].pairs, numbers)
-    highest, lowest = ([value(t.coefficient * t.monomial, numbers) for t in f(amount, known)] for f in (above, below))
+    highest, lowest = ([value(t.coefficient * t.monomial, numbers) for t in terms] for terms in bounds)
     if all(value(small, numbers) <= value(big, numbers) for small, big in regime):
         event("inside")
         assert 0 < sum(lowest) <= exact <= sum(highest)
-    assert theta(amount, [*regime, *((sp.Integer(1), s) for small, _ in regime for s in small.free_symbols)]).terms
 
 
 def test_a_length_that_is_a_number_and_keys_that_stand_apart_have_no_regime() -> None:
