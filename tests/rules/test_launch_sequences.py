@@ -1,9 +1,11 @@
 """A CTA a sequence; a CTA a step where no state is handed on."""
 
+from derive.notation import cascade
 from derive.rewrite import apply_once
-from derive.schedule import Schedule
-from derive.symbols import B, N_q, h
+from derive.schedule import Kernel, Schedule
+from derive.symbols import B, N_q, b, d, h
 from rules.schedule import split_at_states
+from rules.schedule.examples import loop
 from rules.schedule.launch_sequences import RULE
 
 
@@ -23,3 +25,17 @@ def test_steps_are_ctas_where_states_are_only_read() -> None:
     (match,) = RULE.matches(split)
     after = RULE.rewrite(split, match)
     assert [kernel.ctas for kernel in after.kernels] == [1, N_q]
+
+
+def test_a_kernel_without_steps_is_passed_over() -> None:
+    """What is made of a weight beforehand has no step; the recurrence behind it is launched all the same."""
+    text = """
+        w[d]     = exp(v[d])
+        H[h,q,d] = previous[q] J[h,q,d]
+        J[h,q,d] = H[h,q,d] + x[h,q,d]
+        y[h,q,d] = J[h,q,d] * w[d]
+    """
+    graph = cascade(text, {"h": h, "q": N_q, "d": d}, outputs=("y",), width=b)
+    schedule = Schedule(graph, (Kernel(("w",)), Kernel(("H", "J", "y"), (loop(graph, "q"),))))
+    ((kernel, indices),) = RULE.matches(schedule)
+    assert (kernel.name, [i.name for i in indices]) == ("H..y", ["h"])

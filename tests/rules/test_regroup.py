@@ -1,8 +1,23 @@
 """Row sums of the gradient with dropout, taken from the output."""
 
+from dataclasses import replace
+
 from derive.attention import variant
+from derive.graph import Graph
 from derive.rewrite import Step
+from rules.algebra.regroup import RULE
 from rules.derivations import plan
+
+
+def test_the_factors_of_the_product_may_stand_either_way() -> None:
+    """DP = G M and dP = M G are one product: the gradient is the factor that is contracted."""
+    graph = RULE.example()
+    assert isinstance(graph, Graph)
+    turned = replace(
+        graph, einsums=tuple(replace(e, inputs=e.inputs[::-1]) if e.output.name == "dP" else e for e in graph.einsums)
+    )
+    for written in (graph, turned):
+        assert [(e.output.name, g.name, y.output.name) for e, g, y in RULE.shape(written)] == [("D", "G", "Y")]
 
 
 def test_dropout_s_row_sum_is_of_the_output() -> None:

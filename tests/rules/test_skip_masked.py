@@ -2,6 +2,7 @@
 
 import pytest
 
+from derive.attention import variant
 from derive.exact import value
 from derive.flops import Pipe, executed
 from derive.graph import Graph
@@ -9,6 +10,7 @@ from derive.replay import walk
 from derive.rewrite import apply_once
 from derive.schedule import Schedule
 from derive.traffic import traffic
+from rules.derivations import plan
 from rules.schedule.examples import flash, fused, loop, streaming
 from rules.schedule.skip_masked import RULE
 from tests.rules.meaning import counted, walked
@@ -56,3 +58,13 @@ def test_nothing_is_skipped_without_a_mask_or_without_tiles_of_both_indices() ->
     assert not list(RULE.shape(flash()))
     assert not list(RULE.shape(fused(graph, loop(graph, "q", grid=True))))
     assert not list(RULE.shape(fused(graph, loop(graph, "k"))))
+
+
+@pytest.mark.parametrize("name", ["flash1-backward", "flash2-backward"])
+def test_a_backward_pass_that_leaves_every_pair_runs_every_tile(name: str) -> None:
+    """The gradient of a bias is written for masked pairs too: the plan goes on without the rule, and without its saving."""
+    whole, skipping = (
+        plan(name).derive(variant(v).graph("causal")).schedule for v in ("bias-backward", "mha-backward")
+    )
+    assert any(kernel.skips_masked for kernel in skipping.kernels)
+    assert not any(kernel.skips_masked for kernel in whole.kernels)
