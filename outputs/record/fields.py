@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import sympy as sp
 
 from derive.einsum import Index, Tensor
-from derive.errors import BadValueError, IllFormedError, repeated
+from derive.errors import BadValueError, IllFormedError, one_line, repeated
 from derive.mask import Mask
 from outputs.record.formulas import reread
 
@@ -63,7 +63,7 @@ def read_fields(cls: Any, record: Any, names: Names, where: str) -> Any:
     try:
         return cls(**values)
     except IllFormedError as error:
-        raise BadValueError(f"{where}: {error}") from error
+        raise BadValueError(f"{where}: {one_line(str(error))}") from error
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from derive.errors import BadValueError, DeriveError, repeated
+from derive.errors import BadValueError, DeriveError, one_line, repeated
 from derive.steps import Steps, steps
 from derive.symbols import COPY, MEANINGS, ROW, N, dummy, symbol
 from outputs.notation import text
@@ -65,7 +65,7 @@ def _read(words: Any, more: Mapping[str, sp.Symbol], where: str) -> sp.Expr:
     try:
         found = _cached(words) if not more else read(words, {**_NAMES, **more})
     except DeriveError as error:
-        raise BadValueError(f"{where}: {error}") from None
+        raise BadValueError(f"{where}: {one_line(str(error))}") from None
     if not isinstance(found, sp.Expr):
         raise BadValueError(f"{where}: {repeated(words)} is a condition, and a number belongs there")
     return found

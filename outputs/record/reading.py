@@ -14,7 +14,7 @@ from typing import Any
 
 import derive.masks  # noqa: F401  (it brings every kind of mask)
 from derive.einsum import Einsum, Index
-from derive.errors import BadValueError, IllFormedError, PreconditionError, repeated
+from derive.errors import BadValueError, IllFormedError, PreconditionError, one_line, repeated
 from derive.graph import Graph
 from derive.mask import Mask
 from derive.rewrite import Derivation, Rule, Step, WherePossible, apply_once
@@ -104,7 +104,7 @@ def _taken(record: Any, before: Graph | Schedule, after: Graph | Schedule, where
     try:
         step = apply_once(rule, before)
     except PreconditionError as error:
-        raise BadValueError(f"{where}: {error}") from error
+        raise BadValueError(f"{where}: {one_line(str(error))}") from error
     if step.after != after:
         raise BadValueError(
             f"{where}: {written} makes something else of what stood before; {_differs(after, step.after)}"
@@ -138,7 +138,7 @@ def _graph(record: Any, where: str) -> Graph:
     try:
         return Graph(einsums, tuple(outputs), given)
     except IllFormedError as error:
-        raise BadValueError(f"{where}: {error}") from error
+        raise BadValueError(f"{where}: {one_line(str(error))}") from error
 
 
 def _indices(record: Any, where: str) -> dict[str, Index]:
@@ -171,7 +171,7 @@ def _subject(record: Any, graphs: list[Graph], where: str) -> Graph | Schedule:
     try:
         return Schedule(graph, tuple(kernels))
     except IllFormedError as error:
-        raise BadValueError(f"{where}: {error}") from error
+        raise BadValueError(f"{where}: {one_line(str(error))}") from error
 
 
 def _pick(graphs: list[Graph], number: int, where: str) -> Graph:

@@ -211,9 +211,17 @@ def test_a_file_s_name_never_ends_a_comment(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def can_be_typed(name: str) -> bool:
+    """Whether a command line can hold it: some halves of surrogate pairs are no bytes at all."""
+    try:
+        return bool(os.fsencode(name)) or not name
+    except UnicodeEncodeError:
+        return False
+
+
 @settings(max_examples=examples(25))
 @given(
-    name=st.sampled_from(JUNK) | st.text(max_size=8),
+    name=(st.sampled_from(JUNK) | st.text(max_size=8)).filter(can_be_typed),
     words=st.sampled_from(list(WRITERS.values())),
     suffix=st.sampled_from([*WRITERS, ""]),
 )
