@@ -137,7 +137,7 @@ class Sharing:
     @property
     def fits(self) -> sp.Basic:
         """The live slices stay: H F <= C_L2; where a wave ends what its CTAs kept is there beside the next ones'."""
-        own = self.beside * least(self.waves, sp.Integer(2)) if self.beside != 0 else self.beside
+        own = self.beside * least(self.waves, sp.Integer(2))
         return at_most(self.live_bytes + own + self.others, C_L2)
 
     @property

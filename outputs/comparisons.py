@@ -278,9 +278,8 @@ def _residency(trial: Trial) -> int:
         witness = sum(replayed[name][0] for name in names)
         alone = trial.number(shared.beside) == 0
         exact = alone and holds(is_exact, trial.values)
-        handed_on = any(
-            name in trial.schedule.graph.producers for name in names
-        )  # found, but not by the replay: other lines
+        # what an earlier kernel hands on is in the cache, but the replay does not find it: its lines are that kernel's tiles
+        handed_on = any(name in trial.schedule.graph.producers for name in names)
         if (exact and formula != witness) or ((alone or not handed_on) and witness > formula):
             raise trial.disagrees(
                 f"HBM reads of {' and '.join(names)} ({'exact' if exact else 'at most'})", formula, witness

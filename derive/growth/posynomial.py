@@ -110,12 +110,12 @@ def _difference(expression: sp.Expr, facts: Facts) -> list[Term] | None:
     """*expression* with each negative term set against positive ones never smaller; ``None`` where that fails."""
     terms = [split(t) for t in sp.Add.make_args(expression)]
     positive = [[c, e] for c, e in terms if c > 0]
-    debts = [(-c, [(held, facts.share_of(e, held[1])) for held in positive]) for c, e in terms if c < 0]
-    payers = [(owed, [(held, share) for held, share in held_by if share is not None]) for owed, held_by in debts]
-    for owed, payable in sorted(payers, key=lambda debt: len(debt[1])):  # who has one payer alone is paid first
-        for held, share in sorted(
-            payable, key=lambda payer: -payer[0][0] / payer[1]
-        ):  # and who can pay most pays first
+    debts = []
+    for coefficient, exponents in ((c, e) for c, e in terms if c < 0):
+        shares = [(held, facts.share_of(exponents, held[1])) for held in positive]
+        debts.append((-coefficient, [(held, share) for held, share in shares if share is not None]))
+    for owed, payers in sorted(debts, key=lambda debt: len(debt[1])):  # what one term alone can pay comes first
+        for held, share in sorted(payers, key=lambda payer: -payer[0][0] / payer[1]):  # and the largest pays first
             if owed > 0 and held[0] > 0:
                 paid = min(owed, held[0] / share)
                 held[0], owed = held[0] - paid * share, owed - paid

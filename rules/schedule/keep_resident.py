@@ -93,9 +93,8 @@ def _fits(schedule: Schedule) -> sp.Basic:
     """The live slices fit: ``H F <= C_L2``."""
     found = [sharings(schedule, kernel) for kernel in schedule.kernels]
     live = (sp.Add(*(s.live_bytes for s in groups)) for groups in found if groups)
-    return sp.And(
-        *(sp.Le(amount, C_L2, evaluate=False) for amount in live)
-    )  # no size decides it, and asking all takes long
+    # no size decides these, and to ask all of them takes long
+    return sp.And(*(sp.Le(amount, C_L2, evaluate=False) for amount in live))
 
 
 def _readers_run_together(schedule: Schedule, match: Match) -> bool:
