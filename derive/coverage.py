@@ -15,6 +15,7 @@ from derive.errors import DomainError
 from derive.extremes import least
 from derive.mask import Mask
 from derive.met_blocks import COUNTS, Listed, Met
+from derive.row_tiles import are_plain
 from derive.schedule import Loop
 from derive.symbols import C_b
 
@@ -242,10 +243,11 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
     if isinstance(mask, Density):
         return DensityCoverage(mask, rows, keys)
     keys_outside = loops.index(keys) < loops.index(rows)
-    if not rows.grid and not keys.grid and not (keys_outside and mask.is_one_interval):
+    plain = not isinstance(mask, BlockList) and (mask.is_one_interval or are_plain(mask))
+    if not rows.grid and not keys.grid and not (keys_outside and plain):
         raise DomainError(
-            f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask whose "
-            f"keys stand together; got {', '.join(map(str, loops))}"
+            f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask of a few "
+            f"intervals that rise with the query; got {', '.join(map(str, loops))}"
         )
     if isinstance(mask, BlockList):
         return BlockCoverage(mask, rows, keys)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import floor as floor_of
 from math import gcd, lcm, prod
 from typing import Any
@@ -18,7 +19,8 @@ import sympy as sp
 
 from derive.errors import DomainError, UnboundError
 from derive.met_blocks import COUNTS, Met, met
-from derive.pieces import NoFastSumError, Piece, added, combined, floored, stepped, winner
+from derive.pieces import NoFastSumError, Piece, added, agreeing, combined, floored, multiplied, stepped, winner
+from derive.same import Same
 from derive.steps import Steps
 from derive.substitution import free
 
@@ -151,6 +153,19 @@ class Gcd(sp.Function):  # type: ignore[misc]
 
 
 def _sum(expression: Any, values: Values) -> Number:
+    """A sum stands in many amounts of one answer: it is added up once for the same numbers."""
+    names = sorted(s.name for s in _free(expression) if s.name in values)
+    return _added_up(expression, tuple((name, values[name]) for name in names))
+
+
+@lru_cache(maxsize=2**14)
+def _free(expression: Any) -> frozenset[sp.Symbol]:
+    return frozenset(free(expression))
+
+
+@lru_cache(maxsize=2**14)
+def _added_up(expression: Any, numbers: tuple[tuple[str, Number], ...]) -> Number:
+    values = dict(numbers)
     summand, *within, (index, low, high) = expression.args
     first, last = _evaluate(low, values), _evaluate(high, values)
     if last < first:
@@ -190,7 +205,7 @@ def _by_residue(summand: Any, index: Any, values: Values, first: int, last: int)
     """
     period = 1
     for rounded in summand.atoms(sp.floor, sp.ceiling):
-        if index in free(rounded):
+        if index in _free(rounded):
             argument = _pieces(rounded.args[0], _Variable(index), values, first, last)
             period = lcm(period, *(p.slope.denominator for p in argument))
             period = lcm(period, *(m * c.denominator for p in argument for c, _, _, m in p.floors))
@@ -215,18 +230,17 @@ class _Variable:
 def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) -> list[Piece]:
     """*e* as pieces in t that cover ``first..last`` in order."""
     index = variable.index
-    if index not in free(e):
+    if index not in _free(e):
         return [Piece(first, last, Fraction(0), Fraction(_evaluate(e, values)))]
     if e == index:
         return [Piece(first, last, Fraction(variable.step), Fraction(variable.offset))]
     if e.is_Add:
         return combined([_pieces(a, variable, values, first, last) for a in e.args], lambda parts: [added(parts)])
     if e.is_Mul:
-        moving = [a for a in e.args if index in free(a)]
-        if len(moving) != 1:
-            raise NoFastSumError(f"{e} multiplies two terms that both change with {index}")
-        factor = Fraction(prod(_evaluate(a, values) for a in e.args if a is not moving[0]))
-        return [p.scaled(factor) for p in _pieces(moving[0], variable, values, first, last)]
+        moving = [a for a in e.args if index in _free(a)]
+        factor = Fraction(prod(_evaluate(a, values) for a in e.args if index not in _free(a)))
+        found = [_pieces(a, variable, values, first, last) for a in moving]
+        return combined(found, lambda parts: [multiplied(parts).scaled(factor)])
     if e.func is sp.floor:
         return [floored(p) for p in _pieces(e.args[0], variable, values, first, last)]
     if e.func is sp.ceiling:
@@ -236,6 +250,8 @@ def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) 
         ]
     if e.func is Steps:
         return [s for p in _pieces(e.args[0], variable, values, first, last) for s in stepped(p, e.runs)]
+    if e.func is Same:
+        return combined([_pieces(a, variable, values, first, last) for a in e.args], lambda parts: agreeing(*parts))
     if e.func in (sp.Min, sp.Max):
         keep_larger = e.func is sp.Max
         found = _pieces(e.args[0], variable, values, first, last)
@@ -258,6 +274,7 @@ _RULES: dict[Any, Callable[[Any, Values], Number]] = {
     Gcd: _gcd,
     Steps: _steps,
     Met: _met,
+    Same: _compare(lambda a, b: a == b),
     sp.Piecewise: _piecewise,
     sp.Sum: _sum,
     sp.StrictLessThan: _compare(lambda a, b: a < b),

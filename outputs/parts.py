@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import sympy as sp
 
+from derive.substitution import opened, sealed
 from outputs.notation import put, text, tidy
 
 MOST_CONDITIONS = 2
@@ -43,7 +44,10 @@ class Parts:
         """*amount* with a name for each sum over tiles, and what is added to it, that stands in it twice or has a name."""
         often = Counter(_sums_in(amount))
         repeated = {e for e, n in often.items() if e in self.names or (n > 1 and len(text(e)) >= _WORTH_A_NAME)}
-        return sp.expand(self._with_names(amount, repeated)) if repeated else amount
+        if not repeated:
+            return amount
+        names: dict[sp.Expr, sp.Symbol] = {}
+        return opened(sp.expand(sealed(self._with_names(amount, repeated), names)), names)
 
     def _with_names(self, amount: sp.Expr, repeated: set[sp.Expr]) -> sp.Expr:
         if amount in repeated:
