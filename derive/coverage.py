@@ -244,7 +244,13 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
         return DensityCoverage(mask, rows, keys)
     keys_outside = loops.index(keys) < loops.index(rows)
     plain = not isinstance(mask, BlockList) and (mask.is_one_interval or are_plain(mask))
-    if not rows.grid and not keys.grid and not (keys_outside and plain):
+    in_turn = not rows.grid and not keys.grid
+    if in_turn and mask.part and mask.copies != 1:
+        raise DomainError(
+            f"tiles skipped under {mask.name} in parts of the keys would be added up part by part, row tile by row tile and "
+            "key by key, which takes minutes; leave the parts out, or take a mask whose keys stand together"
+        )
+    if in_turn and not (keys_outside and plain):
         raise DomainError(
             f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask of a few "
             f"intervals that rise with the query; got {', '.join(map(str, loops))}"

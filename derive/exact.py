@@ -239,8 +239,8 @@ def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) 
     if e.is_Mul:
         moving = [a for a in e.args if index in _free(a)]
         factor = Fraction(prod(_evaluate(a, values) for a in e.args if index not in _free(a)))
-        found = [_pieces(a, variable, values, first, last) for a in moving]
-        return combined(found, lambda parts: [multiplied(parts).scaled(factor)])
+        factors = [_pieces(a, variable, values, first, last) for a in moving]
+        return combined(factors, lambda parts: [multiplied(parts).scaled(factor)])
     if e.func is sp.floor:
         return [floored(p) for p in _pieces(e.args[0], variable, values, first, last)]
     if e.func is sp.ceiling:

@@ -137,8 +137,8 @@ def agreeing(left: Piece, right: Piece) -> list[Piece]:
     if difference.direction() < 0:
         difference = difference.scaled(Fraction(-1))
     span = range(left.first, left.last + 1)
-    begin = left.first + bisect_left(span, 0, key=difference.at)
-    end = left.first + bisect_right(span, 0, key=difference.at)
+    begin = left.first + bisect_left(span, Fraction(0), key=difference.at)
+    end = left.first + bisect_right(span, Fraction(0), key=difference.at)
     cut = [(0, left.first, begin - 1), (1, begin, end - 1), (0, end, left.last)]
     return [Piece(first, last, Fraction(0), Fraction(same)) for same, first, last in cut if first <= last]
 

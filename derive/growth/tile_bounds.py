@@ -142,13 +142,15 @@ class TileBounds:
 
     @property
     def key_rows_once(self) -> sp.Expr:
-        """Key rows that meet any query, exactly."""
-        return self.exact.key_rows_once
+        """Key rows that meet any query: exactly, or of several intervals at least the keys that are seen, and at most all."""
+        if self.exact.mask.is_one_interval:
+            return self.exact.key_rows_once
+        return self.keys.extent if self.up else self.exact.mask.keys_touched
 
     @property
     def key_tiles_once(self) -> sp.Expr:
         """Key tiles that meet any query."""
-        return self.keys.trips * self._number_of_parts if self.up else self.exact.key_rows_once / self.keys.tile
+        return self.keys.trips * self._number_of_parts if self.up else self.key_rows_once / self.keys.tile
 
 
 def _lowest(bound: sp.Expr) -> sp.Expr:
