@@ -211,3 +211,13 @@ def test_a_length_that_is_a_number_and_keys_that_stand_apart_have_no_regime() ->
         regime_of(Pattern("docs", frozenset({"docs"}), (3, 4)).mask(N_q, N_k), {})
     with pytest.raises(DomainError, match=r"under mask=dilated a query's keys stand apart.*`derive explain`"):
         regime_of(Pattern("dilated").mask(N_q, N_k), {})
+
+
+def test_chunks_that_end_on_the_last_of_more_keys_have_no_class() -> None:
+    """The first query may stand anywhere in its chunk; top-left it stands at the start of one, and there is a class."""
+    with pytest.raises(
+        DomainError, match=r"keys of two lengths the first query may stand anywhere in its chunk, .*mask=chunk-tl"
+    ):
+        regime_of(MASKS["chunk C"], {})
+    assert regime_of(MASKS["chunk-tl C"], {})
+    assert regime_of(MASKS["chunk C"], {N_q: N, N_k: N})
