@@ -321,7 +321,13 @@ def _readings(answer: Explanation) -> Section:
         "written lines go back to HBM once, intermediates included",
     ]
     selections = [e for e in answer.accounts[0].derivation.start.einsums if e.map.is_selection]
-    if gathered := sorted({e.inputs[0].name for e in selections if e.map is Map.GATHER}):
+    paged = [e for e in selections if e.paging is not None]
+    if paged:
+        lines.append(
+            f"{', '.join(sorted({e.inputs[0].name for e in paged}))} lie in pages: no two sequences are taken to share one, "
+            "and the part of a last page that is empty is never read, only allocated (`derive cache page=`)"
+        )
+    if gathered := sorted({e.inputs[0].name for e in selections if e.map is Map.GATHER and e not in paged}):
         lines.append(
             f"rows of {', '.join(gathered)} are gathered: which coincide is data, so every one counts at HBM, an upper bound; "
             "compulsory counts each once where as few coincide as can"
