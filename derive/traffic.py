@@ -25,7 +25,7 @@ import sympy as sp
 from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, PartedCoverage, coverage
-from derive.einsum import Index, Map, Tensor
+from derive.einsum import Einsum, Index, Map, Tensor
 from derive.errors import DomainError
 from derive.extremes import least
 from derive.graph import Graph
@@ -33,6 +33,7 @@ from derive.mask import Mask
 from derive.page_entries import along_rows, entries_read
 from derive.page_tables import tables
 from derive.paging import Paging
+from derive.places import Places
 from derive.schedule import Kernel, Loop, Schedule
 
 
@@ -141,12 +142,20 @@ def _rows_named(graph: Graph, tensor: Tensor) -> sp.Expr | None:
     (index,) = along
     shared = set(tensor.indices)
     named = {e.inputs[1]: _kept_of(e.inputs[1], shared, e.domain) for e in readers}
-    found = tensor.size / index.extent * least(index.extent, sp.Add(*named.values()))
-    if (paging := readers[0].paging) is None:
-        return found
-    return (
-        found / (paging.entry.extent * paging.row.extent) * paging.extent
-    )  # the last page of a table need not be full
+    rows = least(_seen_along(index, readers), sp.Add(*named.values()))
+    selected = next((e.domain for e in readers if isinstance(e.domain, Places)), None)
+    if selected is not None and [*named.values()] == [selected.pairs]:
+        rows = selected.most_apart
+    if (paging := readers[0].paging) is not None:  # the last page of a table need not be full
+        rows *= paging.extent / (paging.entry.extent * paging.row.extent)
+    return tensor.size / index.extent * rows
+
+
+def _seen_along(index: Index, readers: tuple[Einsum, ...]) -> sp.Expr:
+    """Rows along *index* that some query may select."""
+    masks = {e.domain.source if isinstance(e.domain, Places) else None for e in readers}
+    (mask, *others) = masks
+    return index.extent if mask is None or others or mask.column != index.name else mask.keys_touched
 
 
 def _kept_of(positions: Tensor, shared: set[Index], mask: Mask | None) -> sp.Expr:
