@@ -132,6 +132,14 @@ def test_compulsory_rows_are_the_most_that_queries_can_select_apart(pattern: Pat
     assert value(found["T"].read, sizes) == len(chosen)
 
 
+def test_the_first_queries_of_a_chunk_that_began_before_them_leave_keys_over() -> None:
+    """Chunks of 6, the first query at key 4: two queries select two of six keys each, the next six select all of theirs."""
+    found = compulsory(variant("topk").graph("chunk")).by_tensor["K"].read
+    sizes = {"N_q": 8, "N_k": 12, "C_k": 6, "n_t": 2, "B": 1, "h_k": 1, "h": 1, "d": 1, "d_v": 1}
+    assert value(found, sizes) == 2 * 2 + 6
+    assert value(places_of(Pattern("chunk")).pairs, sizes) == 2 * 2 + 1 + 5 * 2
+
+
 def topk(i: dict[str, Array], seen: list[list[int]]) -> Array:
     """Query by query, head by head, over the first of its positions, as many as it sees keys."""
     q, k, v, t = i["Q"], i["K"], i["V"], i["T"].astype(int)
