@@ -51,7 +51,7 @@ _OWN = ("b", "b_kv", "b_i")
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
 COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache", "n_page": "derive cache"}
 """Symbols that one command takes whatever the variant."""
-_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad")
+_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad", "C_t")
 """Symbols that schedules and machines bring, whatever the variant."""
 _NARROW = {"d", "d_v", "d_c", "d_r", "d_i", "B_r", "B_c", "B_d", "n_pad", "R"}
 

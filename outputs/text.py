@@ -98,7 +98,9 @@ def _question(answer: Explanation) -> Section:
         if not (request.tied and k in ("N_q", "N_k"))
     ]
     tiles = answer.accounts[-1].values
-    rest += [f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d") if k in tiles and k not in request.numbers]
+    rest += [
+        f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d", "C_t") if k in tiles and k not in request.numbers
+    ]
     mask: Mask | None = answer.accounts[0].derivation.start.mask
     types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
     lines = [

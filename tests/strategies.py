@@ -64,10 +64,11 @@ def mask_sizes() -> st.SearchStrategy[dict[str, int]]:
 
 @st.composite
 def shapes(draw: st.DrawFn) -> dict[str, int]:
-    """A value for every symbol of every variant and schedule; hk divides h, splits divide N_k, tiles need divide nothing."""
-    h_k, keys = draw(st.integers(1, 3)), draw(extents)
+    """A value for every symbol of every variant and schedule; hk divides h, splits N_k, chunks N_q, and tiles nothing."""
+    h_k, keys, queries = draw(st.integers(1, 3)), draw(extents), draw(extents)
     return {
-        "N_q": draw(extents),
+        "N_q": queries,
+        "C_t": draw(st.sampled_from(divisors(queries))),
         "N_k": keys,
         "n_s": draw(st.sampled_from(divisors(keys))),
         "n_t": draw(st.integers(1, keys)),
