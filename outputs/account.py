@@ -169,10 +169,11 @@ class Account:
     def growth(self, alike: Mapping[sp.Symbol, sp.Expr]) -> Growth | None:
         """The Theta class of the SM-side elements over all tiles that fit M; ``None`` where it is not derived."""
         from derive.growth import growth  # closed forms alone do not wait for linear programs
-        from derive.growth.tile_bounds import regime_of
+        from derive.growth.tile_bounds import narrowest, regime_of
 
         try:
-            return growth(self.derivation.schedule, alike, regime_of(self.mask_of, alike), constants=False)
+            regime = regime_of(narrowest(self.derivation.start.masks), alike)
+            return growth(self.derivation.schedule, alike, regime, constants=False)
         except DomainError:
             return None
 

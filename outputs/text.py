@@ -88,7 +88,9 @@ def _question(answer: Explanation) -> Section:
         if not (request.tied and k in ("N_q", "N_k"))
     ]
     tiles = answer.accounts[-1].values
-    rest += [f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d") if k in tiles and k not in request.numbers]
+    rest += [
+        f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d", "C_t") if k in tiles and k not in request.numbers
+    ]
     mask: Mask | None = answer.accounts[0].derivation.start.mask
     types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
     lines = [
@@ -256,7 +258,13 @@ def _readings(answer: Explanation) -> Section:
             "shared memory: operands that matrix instructions read, and what is staged for them; loads that fill it are SM-side"
         )
     selections = [e for e in answer.accounts[0].derivation.start.einsums if e.map.is_selection]
-    if gathered := sorted({e.inputs[0].name for e in selections if e.map is Map.GATHER}):
+    paged = [e for e in selections if e.paging is not None]
+    if paged:
+        lines.append(
+            f"{', '.join(sorted({e.inputs[0].name for e in paged}))} lie in pages: no two sequences are taken to share one, "
+            "and the part of a last page that is empty is never read, only allocated (`derive cache page=`)"
+        )
+    if gathered := sorted({e.inputs[0].name for e in selections if e.map is Map.GATHER and e not in paged}):
         lines.append(
             f"rows of {', '.join(gathered)} are gathered: which coincide is data, so every one counts at HBM, an upper bound; "
             "compulsory counts each once where as few coincide as can"
