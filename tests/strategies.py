@@ -39,7 +39,9 @@ pairs = st.sampled_from(tuple(pair for pair in PAIRS if applies(*pair, "causal")
 
 
 def is_plain(name: str) -> bool:
-    """Whether a variant is softmax(Q K^T) V, whatever its heads share: nothing else happens between the two products."""
+    """Whether a variant is softmax(Q K^T) V under any mask, whatever its heads share: nothing else happens between the two."""
+    if variant(name).own_mask is not None:
+        return False
     graph = variant(name).graph()
     between = {e.map for e in graph.einsums if {"q", "k"} <= {i.name for i in e.space}}
     return between == {Map.MUL, Map.SOFTMAX} and all((name, schedule) in PAIRS for schedule in FORWARD)
@@ -62,10 +64,11 @@ def mask_sizes() -> st.SearchStrategy[dict[str, int]]:
 
 @st.composite
 def shapes(draw: st.DrawFn) -> dict[str, int]:
-    """A value for every symbol of every variant and schedule; hk divides h, splits divide N_k, tiles need divide nothing."""
-    h_k, keys = draw(st.integers(1, 3)), draw(extents)
+    """A value for every symbol of every variant and schedule; hk divides h, splits N_k, chunks N_q, and tiles nothing."""
+    h_k, keys, queries = draw(st.integers(1, 3)), draw(extents), draw(extents)
     return {
-        "N_q": draw(extents),
+        "N_q": queries,
+        "C_t": draw(st.sampled_from(divisors(queries))),
         "N_k": keys,
         "n_s": draw(st.sampled_from(divisors(keys))),
         "n_t": draw(st.integers(1, keys)),
@@ -79,6 +82,7 @@ def shapes(draw: st.DrawFn) -> dict[str, int]:
         "l_c": draw(widths),
         "l_s": draw(widths),
         "n_b": draw(widths),
+        "n_page": draw(st.integers(1, 5)),
         "h_k": h_k,
         "h": h_k * draw(st.integers(1, 3)),
         "B": draw(st.integers(1, 2)),

@@ -154,7 +154,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("derive/staging.py", "grid=x.grid or n <= last", "grid=x.grid", "warp groups share registers", TILES),
     ("derive/staging.py", "if name not in in_place", "", "Q is staged twice", TILES),
     ("outputs/tiles.py", "lcm(self.choices.step, int(instruction.value))", "self.choices.step", "rows ignore the matrix instruction", TILES),
-    ("outputs/tiles.py", "-(-held[B_r.name] // groups)", "self.choices.rows", "rows are not dealt evenly", TILES),
+    ("outputs/tiles.py", "-(-held[B_r.name] // groups)", "self.rows", "rows are not dealt evenly", TILES),
     ("outputs/tiles.py", "return (self.sm, self.dram or 0, self.shared, *self.sizes.values())", "return (self.sm, *self.sizes.values())", "ties go by size", TILES),
     ("outputs/tiles.py", "while tile < self.extents[name]:", "while tile + step <= self.extents[name]:", "a ragged last size is never tried", TILES),
     ("outputs/tiles.py", "self.needed(limit, sizes) > room", "self.needed(limit, sizes) >= room", "a full memory is over-full", TILES),
