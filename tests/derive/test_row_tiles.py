@@ -100,6 +100,14 @@ def test_an_interval_that_ends_early_may_leave_a_gap() -> None:
         coverage(mask, (KEYS, Loop((Q,), B_r)))
 
 
+def test_keys_past_the_last_one_meet_no_ragged_tile() -> None:
+    """An interval that begins past all keys, where the last tile would reach on: the last query stays for it, none before."""
+    past = Interval(ROW + N_k, ROW + N_k + 1)
+    mask = Mask("past", "", "q", "k", N_q, N_k, last=ROW, others=(past,))
+    numbers = {"N_q": 5, "N_k": 5, "B_r": 1, "B_c": 2}
+    assert value(rows_that_stay(mask, Loop((Q,), B_r), KEYS), numbers) == run(mask, numbers, 1) == 1
+
+
 def test_copies_of_several_keys_are_not_plain() -> None:
     """Which queries see a key of the c-th of them is known where each copy is one key."""
     wide = Mask("wide", "", "q", "k", N_q, N_k, ROW + 3 * COPY, ROW + 3 * COPY + 1, copies=sp.Integer(2))
