@@ -88,7 +88,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (SHARING, "whole = full * self.slices + last", "whole = full * self.slices", "the last wave reads nothing", RESIDENCY),
     (SHARING, "at_most(self.live_bytes + own + self.others, C_L2)", "at_most(self.slice_bytes + own + self.others, C_L2)", "one slice fits for all", RESIDENCY),
     (SHARING, "at_most(self.live_bytes + own + self.others, C_L2)", "at_most(self.live_bytes + own + self.others + 1, C_L2)", "a byte short of fitting", RESIDENCY),
-    (SHARING, "own = self.beside * least(self.waves, sp.Integer(2))", "own = self.beside", "what a wave leaves needs no room in the next", RESIDENCY),
+    (SHARING, "own = self.beside * least(self.waves, self.waves_between)", "own = self.beside", "what a wave leaves needs no room in the next", RESIDENCY),
     (SHARING, "at_most(self.live * self.step_bytes + self.beside_step + self.others, C_L2)", "at_most(self.step_bytes + self.beside_step + self.others, C_L2)", "one slice's tiles stay for all", RESIDENCY),
     (SHARING, "at_most(self.live * self.step_bytes + self.beside_step + self.others, C_L2)", "sp.true", "tiles of a step always stay", RESIDENCY),
     (SHARING, "again - self._kept_at_turns(again - once)", "again", "a sawtooth saves nothing", RESIDENCY),
