@@ -20,7 +20,7 @@ from derive.errors import DomainError, UnboundError
 from derive.met_blocks import COUNTS, Met, met
 from derive.pieces import NoFastSumError, Piece, added, combined, floored, stepped, winner
 from derive.steps import Steps
-from derive.substitution import free
+from derive.substitution import symbols_in
 
 Number = int | Fraction
 Values = Mapping[str, Number]
@@ -158,16 +158,31 @@ def _sum(expression: Any, values: Values) -> Number:
     first, last = int(first), int(last)
     if within:  # SymPy writes a sum of sums as one, the innermost first
         summand = sp.Sum(summand, *within)
-    if last - first < min(FEW_TERMS, MAX_DIRECT_TERMS) or summand.has(sp.Sum):
+    if last - first < min(FEW_TERMS, MAX_DIRECT_TERMS):
         return _one_by_one(summand, index, values, first, last)
+    if not summand.has(sp.Sum):
+        try:
+            return sum((piece.total() for piece in _pieces(summand, _Variable(index), values, first, last)), 0)
+        except NoFastSumError:
+            pass
+    if last - first < MAX_DIRECT_TERMS:
+        try:
+            return _at_once(summand, index, values, first, last)
+        except NoFastSumError:
+            pass
     try:
-        return sum((piece.total() for piece in _pieces(summand, _Variable(index), values, first, last)), 0)
+        if not summand.has(sp.Sum):
+            return _by_residue(summand, index, values, first, last)
     except NoFastSumError:
         pass
-    try:
-        return _by_residue(summand, index, values, first, last)
-    except NoFastSumError:
-        return _one_by_one(summand, index, values, first, last)
+    return _one_by_one(summand, index, values, first, last)
+
+
+def _at_once(summand: Any, index: Any, values: Values, first: int, last: int) -> Number:
+    """The terms in one array; raises ``NoFastSumError`` where they have none."""
+    from derive.term_arrays import Arrays  # most sums have a fast form, and do not wait for NumPy
+
+    return Arrays(lambda part: _evaluate(part, values), {}).total(summand, index, first, last)
 
 
 def _one_by_one(summand: Any, index: Any, values: Values, first: int, last: int) -> Number:
@@ -190,7 +205,7 @@ def _by_residue(summand: Any, index: Any, values: Values, first: int, last: int)
     """
     period = 1
     for rounded in summand.atoms(sp.floor, sp.ceiling):
-        if index in free(rounded):
+        if index in symbols_in(rounded):
             argument = _pieces(rounded.args[0], _Variable(index), values, first, last)
             period = lcm(period, *(p.slope.denominator for p in argument))
             period = lcm(period, *(m * c.denominator for p in argument for c, _, _, m in p.floors))
@@ -215,14 +230,14 @@ class _Variable:
 def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) -> list[Piece]:
     """*e* as pieces in t that cover ``first..last`` in order."""
     index = variable.index
-    if index not in free(e):
+    if index not in symbols_in(e):
         return [Piece(first, last, Fraction(0), Fraction(_evaluate(e, values)))]
     if e == index:
         return [Piece(first, last, Fraction(variable.step), Fraction(variable.offset))]
     if e.is_Add:
         return combined([_pieces(a, variable, values, first, last) for a in e.args], lambda parts: [added(parts)])
     if e.is_Mul:
-        moving = [a for a in e.args if index in free(a)]
+        moving = [a for a in e.args if index in symbols_in(a)]
         if len(moving) != 1:
             raise NoFastSumError(f"{e} multiplies two terms that both change with {index}")
         factor = Fraction(prod(_evaluate(a, values) for a in e.args if a is not moving[0]))

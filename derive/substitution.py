@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import sympy as sp
@@ -38,8 +38,21 @@ def outermost(total: sp.Sum) -> tuple[sp.Expr, sp.Symbol, sp.Expr, sp.Expr]:
 
 def free(expression: sp.Basic) -> set[sp.Symbol]:
     """The symbols of *expression* that no sum binds; SymPy's own ``free_symbols`` asks every part of a sum again."""
+    return set(_free(expression))
+
+
+@lru_cache(maxsize=2**13)
+def _free(expression: sp.Basic) -> frozenset[sp.Symbol]:
     bound = {limits.args[0] for total in expression.atoms(sp.Sum) for limits in total.args[1:]}
-    return set(expression.atoms(sp.Symbol)) - bound
+    return symbols_in(expression) - bound
+
+
+@lru_cache(maxsize=2**15)
+def symbols_in(expression: sp.Basic) -> frozenset[sp.Symbol]:
+    """All symbols of *expression*, those that a sum binds too; asked again for the same part, they are there."""
+    if expression.is_Symbol:
+        return frozenset((expression,))
+    return frozenset().union(*map(symbols_in, expression.args))
 
 
 def sealed(expression: sp.Expr, names: dict[sp.Expr, sp.Symbol]) -> sp.Expr:

@@ -15,9 +15,9 @@ from derive.errors import UnboundError
 from derive.exact import Number, value
 from derive.flops import Pipe
 from derive.growth.parameters import exponents_of
-from derive.laws import Evidence, Law, Regime, Roles, checked, laws, told_apart
+from derive.laws import Evidence, Known, Law, Regime, Roles, checked, laws, told_apart
 from derive.substitution import free, put
-from derive.symbols import C_L2, N_k, N_q, n_L2
+from derive.symbols import C_L2, N, N_k, N_q, n_L2
 from outputs.spelling import in_reading_order
 from rules.derivations import plan
 
@@ -95,8 +95,13 @@ class Growths:
         return Roles.of(schedule, self.answer.alike, [pair for pair in divides if set(pair) <= known])
 
     @cached_property
-    def _known(self) -> dict[tuple[sp.Expr, sp.Symbol], list[Law]]:
+    def _known(self) -> dict[tuple[sp.Expr, sp.Symbol, tuple[sp.Basic, ...]], list[Law]]:
         """Laws found already: two counts may have one closed form."""
+        return {}
+
+    @cached_property
+    def _parts_known(self) -> Known:
+        """Parts of amounts at numbers that were met already."""
         return {}
 
     @cached_property
@@ -111,7 +116,13 @@ class Growths:
         sized = {s.xreplace(self.answer.alike) for s in self.answer.request.variant.symbols}
         opened = {*self.answer.request.numbers, *self.answer.request.open}
         found |= {s for s in sized if s.is_Symbol and s.name in opened}
-        return tuple(in_reading_order(found - {C_L2, n_L2}))
+        fixed = {N, N_q, N_k} if self.is_listed else set()
+        return tuple(in_reading_order(found - {C_L2, n_L2} - fixed))
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the mask is a list for one length, which nothing can be scaled in."""
+        return self.answer.request.pattern.length is not None
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -173,12 +184,13 @@ class Growths:
 
     def _of(self, count: Count, symbol: sp.Symbol) -> Iterator[Finding]:
         """The laws of *count* in *symbol*, one a case; checked where none is proved."""
-        found = self._known.get((count.amount, symbol))
+        found = self._known.get((count.amount, symbol, count.where))
         if found is None:
             found = laws(count.amount, symbol, self.roles)
-            if not found and (seen := checked(count.amount, symbol, self.roles)) is not None:
-                found = [seen]
-            self._known[count.amount, symbol] = found
+            if not found and not self.is_listed:
+                seen = checked(count.amount, symbol, self.roles, where=count.where, known=self._parts_known)
+                found = [] if seen is None else [seen]
+            self._known[count.amount, symbol, count.where] = found
         if not found:
             yield Finding(count, symbol, None)
         for law in found:

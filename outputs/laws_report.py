@@ -10,7 +10,7 @@ import sympy as sp
 
 from derive.errors import UnboundError, clipped
 from derive.exact import value
-from derive.laws import Evidence, Law, Regime
+from derive.laws import POINTS, TRIALS, Evidence, Law, Regime
 from outputs.layout import Section, Table
 from outputs.notation import text
 from outputs.quantities import grouped, significant, size
@@ -28,8 +28,9 @@ _READING = (
     "a cell is the power of the symbol that the count is; several are those of its terms: 1, 2 is c_1 N + c_2 N^2",
     "one power e: scaling the symbol by t multiplies the count by t^e, exactly; several: by a factor between the outer two,"
     " where no term is taken off",
-    "proved: the count less its powers expands to zero, all symbols open; ~ checked: exact values at random numbers lie on"
-    " such a sum; .: neither",
+    "proved: the count less its powers expands to zero, all symbols open",
+    f"~ checked: exact values lie on such a sum, {POINTS} along the symbol at each of {TRIALS} drawings of the others",
+    ".: undecided, the count is no such sum in any regime that was looked at",
 )
 
 
@@ -38,7 +39,10 @@ def report(found: tuple[Growths, ...]) -> list[Section]:
     answer = found[0].answer
     numbers = "  ".join(f"{name} = {_number(n)}" for name, n in found[0].values.items() if name in _asked(answer))
     title = f"{answer.request.variant.name}, mask {answer.request.pattern}: how its counts grow"
-    sections = [Section("", [title, *([numbers] if numbers else [])])]
+    listed = [
+        "the mask is a list for this one length: nothing is scaled with it, and of tiles that cut it no law is looked for"
+    ]
+    sections = [Section("", [title, *([numbers] if numbers else []), *(listed if found[0].is_listed else [])])]
     for one in found:
         marks = Marks()
         powers, doubled = _powers(one, marks), _doubled(one, marks)

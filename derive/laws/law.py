@@ -16,7 +16,10 @@ import sympy as sp
 from derive.errors import DomainError, UnboundError
 from derive.exact import Number, Values, holds, value
 from derive.extremes import floor_of
-from derive.substitution import factored
+from derive.substitution import factored, opened, sealed
+
+_MOST_OPERATIONS = 24
+"""Of the coefficients of a factor that is brought to lowest terms; longer ones stay as they are, and nothing is shorter."""
 
 
 class Evidence(Enum):
@@ -110,10 +113,17 @@ class Law:
             return sp.Integer(by) ** sp.Rational(self.exponents[0])
         if not self.coefficients:
             return None
-        before, after = (
-            sp.Add(*(c * (t * self.symbol) ** sp.Rational(e) for e, c in self.coefficients.items())) for t in (1, by)
-        )
-        return factored(after / before)
+        names: dict[sp.Expr, sp.Symbol] = {}
+        coefficients = {sp.Rational(e): sealed(c, names) for e, c in self.coefficients.items()}
+        if sum(c.count_ops() for c in coefficients.values()) > _MOST_OPERATIONS:
+            return sp.Mul(self._scaled(by), sp.Pow(self._scaled(1), -1, evaluate=False), evaluate=False)
+        before, after = (sp.Add(*(c * (t * self.symbol) ** e for e, c in coefficients.items())) for t in (1, by))
+        return opened(factored(after / before), names)
+
+    def _scaled(self, by: int) -> sp.Expr:
+        """The sum of powers, the symbol scaled *by*, left as it stands: SymPy would ask of each coefficient whether it is 0."""
+        powers = (((by * self.symbol) ** sp.Rational(e), c) for e, c in self.coefficients.items())
+        return sp.Add(*(sp.Mul(c, power, evaluate=False) for power, c in powers), evaluate=False)
 
     def bounds(self, by: int = 2) -> tuple[sp.Expr, sp.Expr] | None:
         """Between what the factor lies for all numbers of the regime; ``None`` where one of several terms may be negative."""

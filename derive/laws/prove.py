@@ -156,9 +156,8 @@ def _with_room(amount: sp.Expr, symbol: sp.Symbol, roles: Roles) -> sp.Expr:
     if not roles.sizes or not roles.sizes[0][1].is_Symbol or not any(e.has(symbol) for e in extremes):
         return amount
     keys, room = roles.sizes[0][1], dummy("t_0")
-    sizes = sp.Add(*(size for size, _ in roles.sizes))
-    decided = put(amount, {keys: sizes + room})
-    return amount if len(decided.atoms(sp.Min, sp.Max)) >= len(extremes) else put(decided, {room: keys - sizes})
+    decided = put(amount, {keys: roles.span + room})
+    return amount if len(decided.atoms(sp.Min, sp.Max)) >= len(extremes) else put(decided, {room: keys - roles.span})
 
 
 def _summed(amount: sp.Expr, symbol: sp.Symbol, whole: list[sp.Expr]) -> sp.Expr:

@@ -10,6 +10,7 @@ import sympy as sp
 from derive.choice import at_most
 from derive.growth.parameters import Condition
 from derive.growth.tile_bounds import sizes_fit
+from derive.mask import Mask
 from derive.schedule import Schedule
 
 
@@ -22,12 +23,14 @@ class Roles:
         tiles: each tile size with the symbols of what it cuts.
         sizes: sizes of the mask, each with the number of keys that it is at most.
         divides: (divisor, dividend) pairs, such as key/value heads and query heads.
+        spread: whether a query's keys stand apart, so that sizes of the mask multiply: W keys a dilation apart.
     """
 
     lengths: tuple[sp.Symbol, ...] = ()
     tiles: Mapping[sp.Symbol, frozenset[sp.Symbol]] = field(default_factory=dict, hash=False)
     sizes: tuple[Condition, ...] = ()
     divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
+    spread: bool = False
 
     @staticmethod
     def of(
@@ -51,11 +54,18 @@ class Roles:
             {tile: frozenset(symbols) for tile, symbols in cut.items()},
             tuple(sizes_fit(mask, shared)),
             tuple((a, b) for a, b in pairs if a != b),
+            type(mask) is Mask and any(i.copies != 1 for i in mask.intervals),
         )
+
+    @property
+    def span(self) -> sp.Expr:
+        """How far the sizes of the mask reach together."""
+        sizes = [size for size, _ in self.sizes]
+        return sp.Mul(*sizes) if self.spread else sp.Add(*sizes)
 
     @property
     def fit(self) -> tuple[sp.Basic, ...]:
         """That the sizes of the mask fit the keys together: the regime in which none is cut off at both ends."""
         if not self.sizes:
             return ()
-        return (at_most(sp.Add(*(size for size, _ in self.sizes)), self.sizes[0][1]),)
+        return (at_most(self.span, self.sizes[0][1]),)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from itertools import product
+from math import lcm
+from random import Random
 
 import pytest
 import sympy as sp
@@ -17,6 +20,7 @@ from derive.extremes import up
 from derive.flops import Pipe, executed, flops
 from derive.laws import Evidence, Law, Outcome, Regime, Roles, checked, laws, proved, told_apart
 from derive.laws.homogeneous import degree
+from derive.laws.numbers import POINTS, Numbers
 from derive.replay import walk
 from derive.schedule import Schedule
 from derive.substitution import put
@@ -264,3 +268,62 @@ def test_hundreds_of_cases_are_no_laws() -> None:
     seen = checked(amount, N, known)
     assert seen is not None
     assert (seen.exponents, seen.evidence) == ((Fraction(1),), Evidence.CHECKED)
+
+
+def test_flash1_under_a_causal_mask_has_a_law_in_every_tile() -> None:
+    """What it writes and reads again of O falls as N^2/B_c: seen where B_c divides B_r, of two row tiles."""
+    cut = schedule("flash1", mask="causal")
+    amount, condition = next(
+        (one, where)
+        for one, where in told_apart(read(cut, "Q", "m", "l", "U_O", "O"), 4)
+        if sp.Lt(B_r, N, evaluate=False) in where
+    )
+    for symbol, powers in ((N, (0, 1, 2)), (B_r, (0, 1, 2)), (B_c, (-1,))):
+        found = checked(amount, symbol, roles(cut), where=condition)
+        assert found is not None
+        assert found.exponents == powers
+
+
+MASKS = ["causal", "window", "sinks", "chunk", "prefix", "dilated"]
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("variant_name", ["cross", "gqa"])
+def test_numbers_lie_in_the_regime_that_is_stated(variant_name: str, mask: str) -> None:
+    """Of every drawing, whatever tiles divide: a law is looked for where it is said to hold."""
+    cut = schedule("flash2", variant_name, mask)
+    alike = {} if variant_name == "cross" else ALIKE
+    known = Roles.of(cut, alike, variant(variant_name).divides)
+    sizes = {s for s, _ in known.sizes}
+    everything = frozenset({*known.lengths, *known.tiles, *sizes, C, d, h, h_k})
+    for symbol in everything:
+        for nested in ((), ((B_c, B_r),), ((B_r, B_c),)):
+            for cut_too, roomy, trial in product((False, True), (False, True), range(6)):
+                drawn = Numbers(known, symbol, everything, frozenset({B_r, B_c, C}), (), cut_too, roomy, nested)
+                points = drawn.along(trial)
+                assert [drawn.regime.broken(at) for at in points] == [None] * POINTS
+                values = [at[symbol.name] for at in points]
+                assert values == sorted(set(values))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_a_checked_law_holds_at_other_numbers_of_its_regime(mask: str) -> None:
+    """Values along the symbol, at tiles, sizes and lengths that were not looked at, lie on a sum of the same powers."""
+    cut = schedule("flash2", mask=mask)
+    known, random, seen = roles(cut), Random(mask), 0
+    amount = tied(traffic(cut).total.amount)
+    for symbol in (N, B_r, B_c, *(s for s, _ in known.sizes)):
+        found = proved(amount, symbol, known) or checked(amount, symbol, known)
+        assert found is not None
+        for _ in range(40):
+            at = {"d": 2, "b": 2, "B_r": random.randint(1, 9), "B_c": random.randint(1, 9)}
+            at |= {s.name: random.randint(1, 9) for s, _ in known.sizes}
+            at["N"] = lcm(at["B_r"], at["B_c"]) * random.choice((1, 2, 3, 12, 24))
+            line = [{**at, symbol.name: at[symbol.name] * n} for n in range(1, 25)]
+            line = [point for point in line if found.regime.broken(point) is None][: len(found.exponents) + 2]
+            if len(line) > len(found.exponents):
+                seen += 1
+                rows = [[sp.Integer(p[symbol.name]) ** sp.Rational(e) for e in found.exponents] for p in line]
+                with_values = [[*row, value(amount, p)] for row, p in zip(rows, line, strict=True)]
+                assert sp.Matrix(with_values).rank() == sp.Matrix(rows).rank()
+    assert seen > 20
