@@ -14,6 +14,7 @@ import sympy as sp
 from derive.cost import Cost, Unit
 from derive.einsum import Index, Tensor
 from derive.footprint import Place, tile_size, tiles_by_place
+from derive.page_tables import as_held, tiles_of
 from derive.schedule import Kernel, Schedule
 from derive.symbols import symbol
 
@@ -32,7 +33,8 @@ def buffers(schedule: Schedule, kernel: Kernel) -> tuple[Buffer, ...]:
             if same and operand.indices and operand.name not in later and operand.name not in taken:
                 taken[operand.name] = einsum.output.name
                 break
-    tensors = {t.name: t for t in schedule.tensors_of(kernel) if not schedule.is_gathered_only(t, kernel)}
+    touched = (t for t in schedule.tensors_of(kernel) if not schedule.is_gathered_only(t, kernel))
+    tensors = {t.name: as_held(t, nodes, tiles_of(kernel.loops)) for t in touched}
     found = []
     for name in (name for name in tensors if name not in taken.values()):
         chain = [name]

@@ -80,8 +80,15 @@ def token_elements(graph: Graph, device: Device | None = None, key: str | None =
     for tensor in cached(graph, key):
         sequences = B if any(i.extent == B for i in tensor.indices) else sp.Integer(1)
         size = tensor.size if device is None else device.part(tensor)
-        found[tensor.name] = sp.cancel(size / (graph.indices[key].extent * sequences))
+        found[tensor.name] = sp.cancel(size / (_rows_along(graph, key) * sequences))
     return found
+
+
+def _rows_along(graph: Graph, key: str) -> sp.Expr:
+    """How many tokens lie along the key index: one each, or of pages a page's."""
+    found = (e.paging for e in graph.einsums)
+    rows = next((p.row.extent for p in found if p is not None and p.page.name == key), sp.Integer(1))
+    return graph.indices[key].extent * rows
 
 
 def token_bytes(graph: Graph, device: Device | None = None, key: str | None = None) -> sp.Expr:

@@ -61,17 +61,17 @@ def _multiplied(schedule: Schedule, kernel: Kernel) -> dict[Tensor, tuple[Einsum
             found[tensor.name] = (*found.get(tensor.name, ()), product)
             continue
         made = schedule.graph.producers.get(tensor.name)
-        if made is not None and _comes_from_memory(schedule, read, tensor):
+        if made is not None and is_brought_in(schedule, read, tensor):
             operands = made.inputs[:1] if made.map is Map.GATHER else made.inputs  # positions are not multiplied
             frontier += [(t, product) for t in operands if t.indices]
     return {t: found[t.name] for t in schedule.inputs_of(kernel) if t.name in found}
 
 
-def _comes_from_memory(schedule: Schedule, read: set[str], tensor: Tensor) -> bool:
-    """Whether *tensor* is pointwise in what the kernel reads: the scaled query is, the exponentials of scores are not."""
+def is_brought_in(schedule: Schedule, read: set[str], tensor: Tensor) -> bool:
+    """Whether *tensor* is pointwise in what the kernel reads, as the scaled query is; no exponential of scores, no state."""
     if tensor.name in read:
         return True
     made = schedule.graph.producers.get(tensor.name)
-    if made is None or made.reduced:
+    if made is None or made.reduced or made.previous is not None:
         return False
-    return all(_comes_from_memory(schedule, read, t) for t in made.inputs if t.indices)
+    return all(is_brought_in(schedule, read, t) for t in made.inputs if t.indices)

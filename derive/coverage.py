@@ -15,6 +15,7 @@ from derive.errors import DomainError
 from derive.extremes import least
 from derive.mask import Mask
 from derive.met_blocks import COUNTS, Listed, Met
+from derive.places import Places
 from derive.schedule import Loop
 from derive.symbols import C_b
 
@@ -226,12 +227,39 @@ class BlockCoverage(Coverage):
         return self._met("tiles", self.rows.extent, self.keys.tile)
 
 
+@dataclass(frozen=True)
+class PlacesCoverage(Coverage):
+    """Tiles of places that single queries use, where these need not rise from one query to the next."""
+
+    @property
+    def query_rows(self) -> sp.Expr:
+        """Which queries stay from one tile of places to the next is not counted; raises ``DomainError``."""
+        raise self._uncounted
+
+    @property
+    def key_rows_once(self) -> sp.Expr:
+        """Which places any query uses is not counted; raises ``DomainError``."""
+        raise self._uncounted
+
+    @property
+    def key_tiles_once(self) -> sp.Expr:
+        """Which tiles of places any query uses is not counted; raises ``DomainError``."""
+        raise self._uncounted
+
+    @property
+    def _uncounted(self) -> DomainError:
+        return DomainError(
+            f"selected keys under {self.mask.name} are counted query by query; put the queries outside, one a tile"
+        )
+
+
 @lru_cache(maxsize=256)
 def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
     """The coverage of *mask* under *loops*, where both of its indices are tiled.
 
     Raises:
-        DomainError: a loop order whose tiles stay from one iteration to the next in ways that are not counted.
+        DomainError: a loop order whose tiles stay from one iteration to the next in ways that are not counted, or one tile of
+            several queries, of which one uses more places of selected keys than the next.
     """
     if mask is None:
         return None
@@ -241,6 +269,12 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
         return None
     if isinstance(mask, Density):
         return DensityCoverage(mask, rows, keys)
+    if isinstance(mask, Places) and not mask.rises:
+        if rows.tile != 1 or len(rows.indices) != 1:
+            raise DomainError(
+                f"tiles of selected keys that are skipped under {mask.name} are counted with one query a tile; got {rows}"
+            )
+        return PlacesCoverage(mask, rows, keys)
     keys_outside = loops.index(keys) < loops.index(rows)
     if not rows.grid and not keys.grid and not (keys_outside and mask.is_one_interval):
         raise DomainError(

@@ -6,10 +6,12 @@ No arithmetic says which of several real numbers is the largest: ``top`` stands 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import sympy as sp
 
 from derive.einsum import Einsum, Index, Map, Tensor
+from derive.paging import Paging
 
 Top = sp.Function("top", real=True)
 """``top(rank, x_0, ..., x_n)``: the position of the largest but *rank*; in closed form ``top(rank, x, (j, first, last))``."""
@@ -31,6 +33,14 @@ def selection_written_out(
         extents: the extent of each index by name.
         kept: whether a mask keeps what a top looks at there; below all else is what it does not.
     """
+    if (paging := einsum.paging) is not None:
+        size, number = extents[paging.row.name], _number(paging, at, extents)
+        page = read(einsum.inputs[1], {**at, paging.entry.name: number // size})
+        rows = [
+            read(einsum.inputs[0], {**at, paging.page.name: n, paging.row.name: number % size})
+            for n in range(extents[paging.page.name])
+        ]
+        return sp.Add(*(sp.KroneckerDelta(page, n) * element for n, element in enumerate(rows)))
     along, rank = _along(einsum)
     places = [{**at, along.name: n} for n in range(extents[along.name])]
     row = [read(einsum.inputs[0], there) if rank is None or kept(there) else -sp.oo for there in places]
@@ -54,11 +64,24 @@ def selection_closed(
         read: an operand's element at a place.
         seen: of a top under a mask, the first and the last that it looks at, for each interval.
     """
+    if (paging := einsum.paging) is not None:
+        number = _number(paging, places, {i.name: i.extent for i in paging.rows})
+        entry, inside = sp.floor(number / paging.row.extent), sp.Mod(number, paging.row.extent, evaluate=False)
+        page = read(einsum.inputs[1], {**places, paging.entry.name: entry})
+        return read(einsum.inputs[0], {**places, paging.page.name: page, paging.row.name: inside})
     along, rank = _along(einsum)
     if rank is None:
         return read(einsum.inputs[0], {**places, along.name: read(einsum.inputs[1], places)})
     ranges = (sp.Tuple(places[along.name], first, last) for first, last in seen or [(sp.Integer(0), along.extent - 1)])
     return Top(places[rank.name], read(einsum.inputs[0], places), *ranges)
+
+
+def _number(paging: Paging[Index], places: Mapping[str, Any], extents: Mapping[str, Any]) -> Any:
+    """The number of a row: its place inside its part, after the rows of the parts before it."""
+    number = 0
+    for index in paging.rows:
+        number = number * extents[index.name] + places[index.name]
+    return number
 
 
 def _along(einsum: Einsum) -> tuple[Index, Index | None]:

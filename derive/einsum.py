@@ -11,6 +11,7 @@ import sympy as sp
 
 from derive.errors import IllFormedError
 from derive.mask import Mask
+from derive.paging import Paging, paging
 
 
 class Map(Enum):
@@ -47,7 +48,8 @@ class Map(Enum):
     ``T[q,k] = top(X[q,j])`` keeps as many as k says. Every element is compared once; how they are kept in order is opaque.
     Under a mask what a row does not see comes last, in any order: what reads such a position sees it no more."""
     GATHER = "gather"
-    """The rows of its first operand that stand at the positions in its second: ``G[q,k,c] = gather(C[j,c], T[q,k])``."""
+    """The rows of its first operand that stand at the positions in its second: ``G[q,k,c] = gather(C[j,c], T[q,k])``; or those
+    of the pages that these name, as many as k says: ``G[b,k,c] = gather(C[p,y,c], T[b,n])`` (see ``derive.paging``)."""
     INVERSE = "inverse"
     """The inverse of I + L along the last two indices, where L is what stands strictly below the diagonal of its input: nothing
     else of it is read. ``T[q,k] = inverse(A[q,k])`` is lower triangular with ones on its diagonal, made by substitution."""
@@ -202,7 +204,7 @@ class Einsum:
             return
         bound = {i for t in self.inputs for i in t.indices}
         over = () if self.domain is None else self.domain.axes
-        free = self.map.is_generated or (self.map in (Map.COPY, Map.VIEW) and self.reduce is None)
+        free = self.map.is_generated or (self.map in (Map.COPY, Map.VIEW) and self.reduce is None) or self.paging
         if self.map.is_generated and bound:
             raise IllFormedError(f"{self}: {self.map.value} reads scalars only; it has no use for a tensor")
         if self.map is Map.POSITION and len(self.output.axes) != 1:
@@ -268,10 +270,10 @@ class Einsum:
                 )
             return
         read, positions = (set(t.indices) for t in self.inputs)
-        if not plain or len(read - kept) != 1 or kept != (read & kept) | positions:
+        if not plain or not (self.paging or (len(read - kept) == 1 and kept == (read & kept) | positions)):
             raise IllFormedError(
                 f"{self}: positions stand in the place of one index of what is gathered, as in "
-                "G[q,k,c] = gather(C[j,c], T[q,k])"
+                "G[q,k,c] = gather(C[j,c], T[q,k]), or name as many pages as its rows take"
             )
 
     @property
@@ -280,6 +282,11 @@ class Einsum:
         if not self.map.is_selection:
             return None
         return next(i for i in self.inputs[0].indices if i not in self.output.indices)
+
+    @property
+    def paging(self) -> Paging[Index] | None:
+        """For a gather of rows that lie in pages, how they are found; ``None`` for any other Einsum."""
+        return paging(*(t.indices for t in (self.output, *self.inputs))) if self.map is Map.GATHER else None
 
     @property
     def inverted(self) -> tuple[Index, ...]:

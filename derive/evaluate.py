@@ -21,7 +21,8 @@ from derive.errors import DomainError, UnboundError
 from derive.graph import Graph, Recurrence
 from derive.mask import Mask
 from derive.operators import Array, Block, Kept, compute, generated
-from derive.selection import random_positions, selected
+from derive.places import Places
+from derive.selection import numbers, random_positions, selected
 from derive.steps import Steps
 from derive.symbols import COPY, ROW
 
@@ -71,6 +72,9 @@ def evaluate(
             if e.map.is_generated:
                 operands = [Block(axes_of(e.output), generated(e, shape(e), known))]
             elif e.map.is_selection:
+                if (paging := e.paging) is not None:
+                    lengths = dict(zip(axes_of(e.output), shape(e), strict=True))
+                    operands.append(Block(tuple(i.name for i in paging.rows), numbers(paging, lengths)))
                 operands = [selected(e, axes_of(e.output), operands, shape(e), kept_by(e))]
             result = compute(e, axes_of(e.output), operands, None if e.map is Map.TOP else kept_by(e))
             known[e.output.name] = np.broadcast_to(result, shape(e)).copy()
@@ -160,7 +164,9 @@ def random_inputs(graph: Graph, values: Values, rng: np.random.Generator) -> dic
             distinct = "q" in axes_of(e.inputs[1])
             length, seen = extents[e.selected.name], None
             if e.domain is not None:  # positions of keys that the query sees come first, as a masked top leaves them
-                among = replace(e.domain, columns=e.selected.extent, column=e.selected.name)
+                own = e.domain
+                alike = replace(own, columns=e.selected.extent, column=e.selected.name)
+                among = own.source if isinstance(own, Places) else alike
                 seen = kept_block(among, values).over([*axes_of(e.inputs[1])[:-1], e.selected.name])
             shape = drawn[positions].shape
             drawn[positions] = random_positions(length, shape, rng, distinct=distinct, seen=seen)

@@ -21,6 +21,7 @@ A loop that flattens several indices runs over one axis: tensors that carry them
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -34,7 +35,7 @@ from derive.graph import Recurrence
 from derive.mask import Mask
 from derive.operators import Array, Block, compute, generated
 from derive.schedule import Kernel, Loop, Schedule
-from derive.selection import selected
+from derive.selection import numbers, selected
 
 Coordinates = tuple[int, ...]
 UNIT = {Reduce.SUM: 0.0, Reduce.MAX: -np.inf}
@@ -88,6 +89,11 @@ class _Launch:
             name: self._flattened(e.output, generated(e, [self.extents[i] for i in axes_of(e.output)], memory))
             for name, e in self.nodes.items()
             if e.map.is_generated
+        }
+        self.numbers = {
+            name: self._flattened(replace(e.output, indices=e.paging.rows), numbers(e.paging, self.extents))
+            for name, e in self.nodes.items()
+            if e.paging is not None
         }
         mask = schedule.mask_of(kernel)
         masks = {e.domain for e in self.nodes.values()} | {mask}
@@ -303,6 +309,8 @@ class _Cta:
             operands = [self._value(t, at) for t in einsum.inputs]
         kept = None if einsum.domain is None else self.launch.tile(self.launch.kept[einsum.domain], at)
         if einsum.map.is_selection:
+            if einsum.paging is not None:
+                operands.append(self.launch.tile(self.launch.numbers[einsum.output.name], at))
             operands = [
                 selected(einsum, self.launch.axes(einsum.output), operands, self.launch.shape(einsum.output, at), kept)
             ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 import sympy as sp
 
 from derive.cost import Cost, Unit
-from derive.einsum import Tensor
+from derive.einsum import Index, Tensor
 from derive.extremes import greatest
 from derive.schedule import Kernel, Schedule
 from derive.symbols import symbol
@@ -24,10 +25,15 @@ class Place(Enum):
 
 def tile_size(kernel: Kernel, tensor: Tensor) -> sp.Expr:
     """Elements of one tile of *tensor*: tiled indices by their tile, the others whole."""
+    return tile_points(kernel, tensor.indices)
+
+
+def tile_points(kernel: Kernel, indices: Iterable[Index]) -> sp.Expr:
+    """Points of one tile over *indices*: tiled ones by their tile, the others whole."""
     size: sp.Expr = sp.Integer(1)
-    pending = dict.fromkeys(tensor.indices)
+    pending = dict.fromkeys(indices)
     for loop in kernel.loops:
-        if loop.carried_by(tensor):
+        if any(i in pending for i in loop.indices):
             size *= loop.tile
             for i in loop.indices:
                 pending.pop(i, None)
@@ -106,14 +112,19 @@ def spilled(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
     """
     found = list(schedule.moving_states_of(kernel))
     for tensor in schedule.internals_of(kernel):
-        reduced = schedule.graph.producers[tensor.name].reduced
-        loops = kernel.sequential
-        summing = [n for n, x in enumerate(loops) if any(i in reduced for i in x.indices)]
-        carrying = [n for n, x in enumerate(loops) if x.carried_by(tensor)]
         results = (e.output for e in schedule.graph.readers.get(tensor.name, ()) if e.output.name in kernel.einsums)
         in_place = any(
             t in schedule.outputs_of(kernel) and (t.indices, t.width) == (tensor.indices, tensor.width) for t in results
         )
-        if summing and carrying and max(carrying) > min(summing) and not in_place:
+        if is_put_aside(schedule, kernel, tensor) and not in_place:
             found.append(tensor)
     return tuple(found)
+
+
+def is_put_aside(schedule: Schedule, kernel: Kernel, tensor: Tensor) -> bool:
+    """Whether a sum leaves the SM unfinished: a loop of *kernel* that carries it stands inside one that it is summed over."""
+    reduced = schedule.graph.producers[tensor.name].reduced
+    loops = kernel.sequential
+    summing = [n for n, x in enumerate(loops) if any(i in reduced for i in x.indices)]
+    carrying = [n for n, x in enumerate(loops) if x.carried_by(tensor)]
+    return bool(summing and carrying) and max(carrying) > min(summing)

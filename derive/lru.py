@@ -29,8 +29,9 @@ from math import prod
 
 from derive.einsum import Tensor
 from derive.evaluate import sizes
-from derive.replay import Access, Coordinates, Nest, Step, Values
+from derive.replay import Access, Nest, Step, Values
 from derive.replay_gather import brought_in
+from derive.replay_mask import Coordinates
 from derive.schedule import Kernel, Schedule
 
 PIECES = 64

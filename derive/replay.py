@@ -18,23 +18,22 @@ it has more than one trip.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import prod
-from operator import itemgetter
 from typing import NamedTuple
 
 from derive.einsum import Einsum, Tensor
 from derive.evaluate import sizes
-from derive.replay_gather import brought_in
-from derive.replay_mask import Tiles, kept_tiles
+from derive.replay_gather import brought_in, tables_of
+from derive.replay_mask import Coordinates, Tiles, kept_tiles
+from derive.replay_operand import Operand, Table, picked
 from derive.replay_state import state_moves
 from derive.schedule import Kernel, Schedule
 
 Values = Mapping[str, int | Fraction]
-Coordinates = tuple[int, ...]
 
 
 class Access(NamedTuple):
@@ -65,50 +64,6 @@ class Walk:
     tile_visits: int
     points: dict[str, int]
     live: dict[str, int]
-
-
-class Operand:
-    """A tensor as the tiles of one kernel cut it."""
-
-    def __init__(self, tensor: Tensor, loops: list[Tiles], extents: Mapping[str, int]) -> None:
-        self.name = tensor.name
-        self.carriers = tuple(n for n, tiles in enumerate(loops) if tiles.loop.carried_by(tensor))
-        self.tile_at = _picked(self.carriers)
-        looped = {i.name for n in self.carriers for i in loops[n].loop.indices}
-        self._rest = prod(extents[i.name] for i in tensor.indices if i.name not in looped)
-        self._loops = loops
-        self._known: dict[Coordinates, int] = {}
-
-    def elements(self, tile: Coordinates) -> int:
-        """How many elements a tile has."""
-        if tile not in self._known:
-            rows = (self._loops[n].rows[t] for n, t in zip(self.carriers, tile, strict=True))
-            self._known[tile] = self._rest * prod(rows)
-        return self._known[tile]
-
-    def visits(self, iterations: list[Coordinates]) -> list[tuple[Coordinates, int, int]]:
-        """Runs of iterations that need the same tile: (tile, first step, last step)."""
-        found: list[tuple[Coordinates, int, int]] = []
-        held: Coordinates | None = None
-        start = 0
-        for step, tile in enumerate(map(self.tile_at, iterations)):
-            if tile != held:
-                if held is not None:
-                    found.append((held, start, step - 1))
-                held, start = tile, step
-        if held is not None:
-            found.append((held, start, len(iterations) - 1))
-        return found
-
-
-def _picked(positions: tuple[int, ...]) -> Callable[[Coordinates], Coordinates]:
-    """Maps an iteration to its coordinates at *positions*: the tile that it needs."""
-    if not positions:
-        return lambda _: ()
-    if len(positions) == 1:
-        only = positions[0]
-        return lambda at: (at[only],)
-    return itemgetter(*positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +99,9 @@ class Nest:
             kept_tiles(schedule.mask_of(kernel), self.loops, values, self._extents) if kernel.skips_masked else None
         )
         self.nodes = schedule.nodes(kernel)
-        self.inputs = [self._operand(t) for t in brought_in(self.nodes, schedule.inputs_of(kernel))]
+        self.tables = {t.name: Table(t, p, self.loops, self._extents) for t, p in tables_of(self.nodes)}
+        read = brought_in(self.nodes, schedule.inputs_of(kernel))
+        self.inputs = [self.tables.get(t.name) or self._operand(t) for t in read]
         self.finished = finished_in_place(schedule, kernel)
         outputs = schedule.outputs_of(kernel)
         self._sums = [self._partial_sum(e, e.output in outputs) for e in self.nodes if is_partial_sum(kernel, e)]
@@ -167,6 +124,11 @@ class Nest:
         stored = in_memory and tensor.name not in self.finished.values()
         return _PartialSum(operand, in_memory, is_output or stored, is_output)
 
+    def held(self, access: Access) -> int:
+        """Elements that a CTA holds of an input once it has loaded a tile: of a table, those that it held before too."""
+        table = self.tables.get(access.tensor)
+        return access.elements if table is None else table.elements(access.tile)
+
     def zeroed(self) -> dict[str, int]:
         """Elements set to zero before the first CTA starts, by tensor: all of what CTAs add their shares to."""
         added = (e.output for e in self.nodes if added_across_ctas(self.kernel, e))
@@ -181,7 +143,7 @@ class Nest:
         if cta not in self._iterations:
             found = [cta + at for at in product(*(range(tiles.trips) for tiles in self.loops[self._grid :]))]
             if self._kept is not None:
-                at_tile, kept = _picked(self._kept[0]), self._kept[1]
+                at_tile, kept = picked(self._kept[0]), self._kept[1]
                 found = [at for at in found if at_tile(at) in kept]
             self._iterations[cta] = found
         return self._iterations[cta]
@@ -196,8 +158,8 @@ class Nest:
         iterations = self.iterations(cta)[::-1] if backwards else self.iterations(cta)
         steps: list[Step] = [[] for _ in iterations] or [[]]
         for operand in self.inputs:
-            for tile, first, _ in operand.visits(iterations):
-                steps[first].append(Access(operand.name, tile, operand.elements(tile), True))
+            for tile, first, elements in operand.loads(iterations, backwards=backwards):
+                steps[first].append(Access(operand.name, tile, elements, True))
         for partial in self._sums:
             self._move_partial_sum(partial, cta, iterations, steps)
         for operand, n in self._states:
@@ -215,7 +177,7 @@ class Nest:
         ranges = ((cta[n],) if n < self._grid else range(self.loops[n].trips) for n in operand.carriers)
         if self._kept is None or not {*self._kept[0]} <= {*operand.carriers}:
             return product(*ranges)
-        at_tile, kept = _picked(tuple(map(operand.carriers.index, self._kept[0]))), self._kept[1]
+        at_tile, kept = picked(tuple(map(operand.carriers.index, self._kept[0]))), self._kept[1]
         return (tile for tile in product(*ranges) if at_tile(tile) in kept)
 
     def _move_partial_sum(
@@ -268,7 +230,7 @@ class Nest:
 
     def _tiles_run(self, relevant: tuple[int, ...]) -> int:
         """How many tiles the iterations that are run fall into, cut by the loops *relevant* alone."""
-        return len({tile for cta in self.ctas() for tile in map(_picked(relevant), self.iterations(cta))})
+        return len({tile for cta in self.ctas() for tile in map(picked(relevant), self.iterations(cta))})
 
 
 def is_partial_sum(kernel: Kernel, einsum: Einsum) -> bool:
@@ -331,7 +293,7 @@ def walk(schedule: Schedule, values: Values) -> Walk:
             for step in nest.steps(cta):
                 for name, _, elements, is_read in step:
                     (read if is_read else written)[name] += elements
-                held |= {access.tensor: access.elements for access in step if access.tensor in inputs}
+                held |= {access.tensor: nest.held(access) for access in step if access.tensor in inputs}
                 peak = max(peak, sum(held.values()))
         live[kernel.name] = peak
     return Walk({name: (read[name], written[name]) for name in read}, visits, points, live)

@@ -9,7 +9,7 @@ leave 64 bits, Python's own integers are added.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -20,8 +20,10 @@ import numpy.typing as npt
 from derive.einsum import Einsum, Index, Tensor
 from derive.evaluate import intervals, sizes, whole
 from derive.mask import Mask
+from derive.paging import Paging
 from derive.replay import Values, Walk, added_across_ctas, finished_in_place, is_partial_sum
-from derive.replay_gather import brought_in
+from derive.replay_gather import brought_in, tables_of
+from derive.replay_pages import goes_on, rows_needed
 from derive.schedule import Kernel, Loop, Schedule
 
 Array = npt.NDArray[Any]
@@ -37,11 +39,15 @@ class _Operand:
         name: its name in memory.
         carriers: the loops that move to another tile of it, by position.
         uncut: its indices that no loop runs over.
+        paging: of a table of pages, how it says where rows lie; its carriers are then also the loops over these.
+        others: the carriers of such a table itself.
     """
 
     name: str
     carriers: tuple[int, ...]
     uncut: tuple[Index, ...]
+    paging: Paging[Index] | None = None
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,9 @@ class KernelWalker:
         self.kernel = kernel
         self.grid = len(kernel.grid)
         self.nodes = schedule.nodes(kernel)
-        self.inputs = [self._operand(t) for t in brought_in(self.nodes, schedule.inputs_of(kernel))]
+        tables = {t.name: self._table(t, paging) for t, paging in tables_of(self.nodes)}
+        read = brought_in(self.nodes, schedule.inputs_of(kernel))
+        self.inputs = [tables.get(t.name) or self._operand(t) for t in read]
         outputs = schedule.outputs_of(kernel)
         sums = [e for e in self.nodes if is_partial_sum(kernel, e)]
         replaced = set(finished_in_place(schedule, kernel).values())
@@ -81,6 +89,11 @@ class KernelWalker:
         carriers = tuple(n for n, loop in enumerate(loops) if loop.carried_by(tensor))
         cut = {i for n in carriers for i in loops[n].indices}
         return _Operand(tensor.name, carriers, tuple(i for i in tensor.indices if i not in cut))
+
+    def _table(self, table: Tensor, paging: Paging[Index]) -> _Operand:
+        others = tuple(i for i in table.indices if i != paging.entry)
+        own, by_row = (self._operand(replace(table, indices=i)) for i in (others, (*others, *paging.rows)))
+        return replace(own, carriers=by_row.carriers, paging=paging, others=own.carriers)
 
     def _sum(self, einsum: Einsum, is_output: bool, is_finished_in_place: bool) -> _Sum:
         if added_across_ctas(self.kernel, einsum):
@@ -175,9 +188,23 @@ class _At:
     def tile_elements(self, operand: _Operand, steps: Array) -> Array:
         """Elements of the tile that each column of *steps* needs, before the indices that no loop cuts."""
         elements = np.ones(steps.shape[1], self._exact)
-        for n in operand.carriers:
+        if (paging := operand.paging) is not None:
+            first, last = (row // self.extents[paging.row.name] for row in self._rows_needed(paging, steps))
+            elements = elements * (last - first + 1)
+        for n in operand.others if paging is not None else operand.carriers:
             elements = elements * self.rows[n].each[steps[n]]
         return elements
+
+    def _rows_needed(self, paging: Paging[Index], steps: Array) -> tuple[Array, Array]:
+        own = {i.name: n for n, x in enumerate(self.walker.kernel.loops) for i in x.indices if i in paging.rows}
+        cut = {name: (steps[n] * self.rows[n].tile, self.rows[n].each[steps[n]]) for name, n in own.items()}
+        return rows_needed(paging, self.extents, cut)
+
+    def _still_held(self, table: _Operand, paging: Paging[Index], first: Array) -> int:
+        """Entries that runs of iterations, which begin at *first*, hold from the run before."""
+        follows = goes_on(*self._rows_needed(paging, self.steps[:, first]), self.extents[paging.row.name])
+        follows &= self._cta[first][1:] == self._cta[first][:-1]
+        return self.elements(replace(table, carriers=table.others, paging=None), self.steps[:, first[1:][follows]])
 
     def uncut(self, operand: _Operand) -> int:
         """How many times that, for the indices that no loop cuts."""
@@ -197,7 +224,8 @@ class _At:
     def read(self, operand: _Operand) -> int:
         """Elements loaded of an input."""
         first, _ = self.visits(self._numbered(operand.carriers, self.steps))
-        return self.elements(operand, self.steps[:, first])
+        held = 0 if operand.paging is None else self._still_held(operand, operand.paging, first)
+        return self.elements(operand, self.steps[:, first]) - held
 
     def _tiles(self, operand: _Operand) -> tuple[tuple[int, ...], Array]:
         """Every tile that some CTA is responsible for, a CTA's own each: the loops that tell them apart, and where they are."""

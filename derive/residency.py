@@ -17,6 +17,7 @@ from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, coverage
 from derive.einsum import Tensor
 from derive.extremes import least
+from derive.page_tables import as_read
 from derive.schedule import Kernel, Schedule
 from derive.sharing import Sharing, own_working_set, revisited, sharings
 from derive.symbols import C_L2, dummy
@@ -43,7 +44,7 @@ def kernel_dram(schedule: Schedule, kernel: Kernel) -> Moves:
     states = {t.name: t for t in schedule.moving_states_of(kernel) if t.name not in made}
     groups = sharings(schedule, kernel)
     live = own_working_set(schedule, kernel) + sp.Add(*(s.live_bytes for s in groups))
-    for tensor in schedule.tensors_of(kernel):
+    for tensor in (as_read(t, schedule.nodes(kernel)) for t in schedule.tensors_of(kernel)):
         if tensor.name not in kernel.residency.tensors or tensor.name not in moves:
             continue
         move = moves[tensor.name]

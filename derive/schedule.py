@@ -16,6 +16,7 @@ from derive.errors import IllFormedError
 from derive.extremes import up
 from derive.graph import Graph
 from derive.mask import Mask
+from derive.page_tables import as_held, tiles_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,8 @@ class Schedule:
         for e in self.nodes(kernel):
             if e.selected is None:
                 continue
-            cut = {e.selected.name} | {i.name for i in e.output.indices if i not in e.space}
+            cut = {i.name for t in e.inputs for i in t.indices if i not in e.output.indices}
+            cut |= {i.name for i in e.output.indices if i not in e.space}
             for name in sorted(cut):
                 if (loop := kernel.loop_of(name)) is not None:
                     raise IllFormedError(
@@ -237,8 +239,8 @@ class Schedule:
         return found
 
     def selecting_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
-        """What *kernel* gathers rows from, and their positions."""
-        return tuple(t for e in self.nodes(kernel) if e.map is Map.GATHER for t in e.inputs)
+        """What *kernel* gathers rows from, and their positions; of rows that lie in pages, whose order is known, the table."""
+        return tuple(t for e in self.nodes(kernel) if e.map is Map.GATHER for t in e.inputs[e.paging is not None :])
 
     def is_gathered_only(self, tensor: Tensor, kernel: Kernel) -> bool:
         """Whether *kernel* reads rows of *tensor* at positions that it is given, and nothing else of it."""
@@ -247,9 +249,9 @@ class Schedule:
 
     def staged_of(self, kernel: Kernel) -> tuple[Tensor, ...]:
         """The tensors whose tiles *kernel* brings in: what it reads, or of it the rows that it gathers."""
-        gathered = self.gathers_of(kernel)
-        found = dict.fromkeys(t for t in self.inputs_of(kernel) if not self.is_gathered_only(t, kernel))
-        return (*found, *(row for rows in gathered.values() for row in rows))
+        read = (t for t in self.inputs_of(kernel) if not self.is_gathered_only(t, kernel))
+        found = dict.fromkeys(as_held(t, self.nodes(kernel), tiles_of(kernel.loops)) for t in read)
+        return (*found, *(row for rows in self.gathers_of(kernel).values() for row in rows))
 
     def is_independent(self, name: str, kernel: Kernel, indices: tuple[Index, ...]) -> bool:
         """Whether CTAs that run over *indices* can each make *name* by themselves.

@@ -5,13 +5,15 @@ Positions are whole numbers from 0; of equal elements the first is the larger on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 
-from derive.einsum import Einsum, Map
+from derive.einsum import Einsum, Index, Map
 from derive.errors import DomainError
 from derive.operators import Array, Block
+from derive.paging import Paging
 
 
 def selected(
@@ -22,7 +24,8 @@ def selected(
     Args:
         einsum: a top or a gather.
         axes: the result's axes.
-        operands: what it reads, whole along the index that positions are along.
+        operands: what it reads, whole along the index that positions are along; where rows lie in pages, then also the
+            ``numbers`` of the rows that are made.
         shape: the result's.
         kept: of a top, which elements its mask keeps; the others come last, whatever they are.
 
@@ -31,7 +34,17 @@ def selected(
     """
     if einsum.map is Map.TOP:
         return _largest(einsum, axes, operands[0], shape, kept)
-    return _gathered(einsum, axes, *operands)
+    if einsum.paging is not None:
+        return _from_pages(einsum, einsum.paging, axes, *operands)
+    rows, positions = operands
+    along = next(axis for axis in rows.axes if axis not in axes)
+    return _taken(einsum, axes, rows, {along: positions.over(axes)})
+
+
+def numbers(paging: Paging[Index], extents: Mapping[str, int]) -> Array:
+    """The number of each row that a gather from pages makes, with an axis for each index of its rows."""
+    lengths = [extents[i.name] for i in paging.rows]
+    return np.arange(prod(lengths), dtype=np.float64).reshape(lengths)
 
 
 def _largest(einsum: Einsum, axes: Sequence[str], block: Block, shape: Sequence[int], kept: Block | None) -> Block:
@@ -48,16 +61,33 @@ def _largest(einsum: Einsum, axes: Sequence[str], block: Block, shape: Sequence[
     return Block(tuple(axes), Block((*order, made), largest.astype(np.float64)).over(axes))
 
 
-def _gathered(einsum: Einsum, axes: Sequence[str], rows: Block, positions: Block) -> Block:
-    at = positions.over(axes)
-    along = next(n for n, axis in enumerate(rows.axes) if axis not in axes)
-    whole = at.astype(np.int64)
-    if (whole != at).any() or (whole < 0).any() or (whole >= rows.values.shape[along]).any():
-        raise DomainError(
-            f"{einsum}: positions are whole numbers from 0 to {rows.values.shape[along] - 1}; got {at.min()} to {at.max()}"
-        )
-    own = {axis: Block((axis,), np.arange(length)) for axis, length in zip(rows.axes, rows.values.shape, strict=True)}
-    index = [whole if n == along else own[axis].over(axes) for n, axis in enumerate(rows.axes)]
+def _from_pages(
+    einsum: Einsum, paging: Paging[Index], axes: Sequence[str], pages: Block, table: Block, made: Block
+) -> Block:
+    """The rows whose numbers are *made*, each from its place in the page that the table names for it."""
+    size = pages.values.shape[pages.axes.index(paging.row.name)]
+    number, entry = made.values.astype(np.int64), table.axes.index(paging.entry.name)
+    entries = table.values.take(number // size, axis=entry)
+    named = Block((*table.axes[:entry], *made.axes, *table.axes[entry + 1 :]), entries)
+    inside = Block(made.axes, number % size)
+    return _taken(einsum, axes, pages, {paging.page.name: named.over(axes), paging.row.name: inside.over(axes)})
+
+
+def _taken(einsum: Einsum, axes: Sequence[str], rows: Block, places: Mapping[str, Array]) -> Block:
+    """What stands at *places* along some axes of *rows*, and along its others where the result's own indices say."""
+    lengths = dict(zip(rows.axes, rows.values.shape, strict=True))
+    index = []
+    for axis, length in lengths.items():
+        at = places.get(axis)
+        if at is None:
+            index.append(Block((axis,), np.arange(length)).over(axes))
+            continue
+        whole = at.astype(np.int64)
+        if (whole != at).any() or (whole < 0).any() or (whole >= length).any():
+            raise DomainError(
+                f"{einsum}: positions are whole numbers from 0 to {length - 1}; got {at.min()} to {at.max()}"
+            )
+        index.append(whole)
     return Block(tuple(axes), rows.values[tuple(index)])
 
 

@@ -27,6 +27,7 @@ from derive.coverage import coverage
 from derive.einsum import Tensor
 from derive.exact import Gcd
 from derive.extremes import down, least, most, up
+from derive.page_tables import as_read
 from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import C_L2, C
 from derive.traffic import first_touch, is_accumulator
@@ -224,7 +225,8 @@ def sharings(schedule: Schedule, kernel: Kernel) -> tuple[Sharing, ...]:
     if kernel.residency is None:
         return ()
     groups: dict[tuple[object, ...], list[Tensor]] = {}
-    for t in (*schedule.inputs_of(kernel), *schedule.added_up_of(kernel)):
+    read = (as_read(t, schedule.nodes(kernel)) for t in schedule.inputs_of(kernel))
+    for t in (*read, *schedule.added_up_of(kernel)):
         if t.name in kernel.residency.tensors and is_shared(kernel, t):
             alike = (_sweeps(kernel, t), *(x for x in kernel.grid if x.carried_by(t)))
             groups.setdefault(alike, []).append(t)
@@ -315,7 +317,7 @@ def own_working_set(schedule: Schedule, kernel: Kernel, *, a_step: bool = False)
     """
     if kernel.residency is None:
         return sp.Integer(0)
-    read = set(schedule.inputs_of(kernel))
+    read = {as_read(t, schedule.nodes(kernel)) for t in schedule.inputs_of(kernel)}
     revisits = (t for t in revisited(schedule, kernel) if not (t in read and is_shared(kernel, t)))
     ours = [t for t in (*revisits, *schedule.moving_states_of(kernel)) if t.name in kernel.residency.tensors]
     if not ours:
@@ -332,7 +334,7 @@ def own_working_set(schedule: Schedule, kernel: Kernel, *, a_step: bool = False)
 def revisited(schedule: Schedule, kernel: Kernel) -> tuple[Tensor, ...]:
     """Tensors whose tiles a CTA brings in more than once by itself."""
     found = []
-    for tensor in schedule.tensors_of(kernel):
+    for tensor in (as_read(t, schedule.nodes(kernel)) for t in schedule.tensors_of(kernel)):
         carriers = [loop for loop in kernel.sequential if loop.carried_by(tensor)]
         if not carriers or (tensor.name in kernel.einsums and not is_accumulator(schedule, kernel, tensor)):
             continue

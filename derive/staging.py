@@ -60,6 +60,8 @@ def register_reads(schedule: Schedule, kernel: Kernel, rows: sp.Symbol) -> Cost:
     The re-read rule one level further in. The warp groups share the rows of a CTA's tile and each has registers of its own, so
     the loop over rows, and all loops outside it, are to registers what the grid is to shared memory. The result is written in
     *rows*, which there stands for the rows that one warp group holds; under a mask a group skips what its own rows do not see.
+    What a group holds, such as its rows of Q, is read once: instructions that take it from shared memory each time are counted
+    in ``derive.shared_memory``.
     """
     last = max((n for n, loop in enumerate(kernel.loops) if loop.tile == rows), default=len(kernel.grid) - 1)
     inner = replace(kernel, loops=tuple(replace(x, grid=x.grid or n <= last) for n, x in enumerate(kernel.loops)))

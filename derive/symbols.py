@@ -49,6 +49,7 @@ MEANINGS: dict[str, Meaning] = {
     "W_l": Meaning("left", "keys of a window before the query's own"),
     "W_r": Meaning("right", "keys of a window after the query's own"),
     "C_k": Meaning("C", "keys of a chunk"),
+    "C_t": Meaning("chunk", "chunks that a recurrence is cut into, tokens of each"),
     "C_b": Meaning("block", "queries, and keys, of a block of a mask that names its blocks"),
     "N_p": Meaning("prefix", "keys of the prefix that every query sees"),
     "N_s": Meaning("sinks", "keys at the start that every later query sees"),
@@ -77,6 +78,8 @@ MEANINGS: dict[str, Meaning] = {
     "b_l": Meaning("", "bytes an element of the row statistics m and l"),
     "b_acc": Meaning("", "bytes an element of an accumulator in registers"),
     "b_part": Meaning("", "bytes an element of the partial results of a split"),
+    "m_I": Meaning("", "rows of one matrix instruction"),
+    "n_I": Meaning("", "columns of one matrix instruction, at most"),
     "I_m": Meaning("", "FLOP that the matrix pipes do while one byte crosses from the L2 into the SMs", "FLOP/B"),
     "b_i": Meaning("", "bytes an element of the indexer's queries and keys"),
     "b_h": Meaning("", "bytes an element of the state H of a recurrence"),
@@ -125,11 +128,12 @@ M_reg, M_L2 = symbol("M_reg"), symbol("M_L2")
 M, B_r, B_c, B_d = symbol("M"), symbol("B_r"), symbol("B_c"), symbol("B_d")
 C, C_L2, n_L2 = symbol("C"), symbol("C_L2"), symbol("n_L2")
 b, b_kv, b_s, b_p, b_l, b_acc = (symbol(name) for name in ("b", "b_kv", "b_s", "b_p", "b_l", "b_acc"))
+m_I, n_I = symbol("m_I"), symbol("n_I")
 b_h, I_m = symbol("b_h"), symbol("I_m")
 h_i, d_i, b_i = symbol("h_i"), symbol("d_i"), symbol("b_i")
 l_c, d_s, l_s, n_b = symbol("l_c"), symbol("d_s"), symbol("l_s"), symbol("n_b")
 W, W_l, W_r, C_k, N_p = (symbol(name) for name in ("W", "W_l", "W_r", "C_k", "N_p"))
-C_b = symbol("C_b")
+C_b, C_t = symbol("C_b"), symbol("C_t")
 N_s, N_g, n_d, n_t, s = (symbol(name) for name in ("N_s", "N_g", "n_d", "n_t", "s"))
 L, L_w, C_kv = symbol("L"), symbol("L_w"), symbol("C_kv")
 n_page = symbol("n_page")

@@ -7,9 +7,10 @@ the prefix, so
     moved(T) = |T| * (product of the trips of the prefix's loops that do not carry T).
 
 An input is read that much. One that is gathered from is read as often as the rows themselves are brought in, whichever of them
-coincide. A partial sum is written that much and read back that much, less the first visits. The state of a recurrence stays on
-chip from step to step, unless a loop that cuts it stands inside the loop over steps, or it lives in memory. Where a mask leaves
-only some (row, key) tile pairs, the products become sums over the pairs that are left.
+coincide; a table of pages gives its entries as rows reach them (``derive.page_entries``). A partial sum is written that much
+and read back that much, less the first visits. The state of a recurrence stays on chip from step to step, unless a loop that
+cuts it stands inside the loop over steps, or it lives in memory. Where a mask leaves only some (row, key) tile pairs, the
+products become sums over the pairs that are left.
 
 Source: Dao et al. 2022, arXiv:2205.14135, theorem 2 (the attention case); Dao 2023, arXiv:2307.08691, section 3.2.
 """
@@ -24,11 +25,15 @@ import sympy as sp
 from derive.choice import cases
 from derive.cost import Move, Moves, Unit, added
 from derive.coverage import Coverage, PartedCoverage, coverage
-from derive.einsum import Index, Map, Tensor
+from derive.einsum import Einsum, Index, Map, Tensor
 from derive.errors import DomainError
 from derive.extremes import least
 from derive.graph import Graph
 from derive.mask import Mask
+from derive.page_entries import along_rows, entries_read
+from derive.page_tables import tables
+from derive.paging import Paging
+from derive.places import Places
 from derive.schedule import Kernel, Loop, Schedule
 
 
@@ -59,7 +64,11 @@ def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> M
     moves: dict[str, Move] = {}
     states = {state.name: _carried(kernel, state, steps) for state, steps in schedule.states_of(kernel)}
     rows = schedule.gathers_of(kernel)
+    pages = tables(schedule.nodes(kernel))
     for tensor in schedule.inputs_of(kernel):
+        if (paging := pages.get(tensor.name)) is not None:
+            moves[tensor.name] = Move(read=_entries(kernel, tensor, paging, met))
+            continue
         whole = () if schedule.is_gathered_only(tensor, kernel) else (tensor,)
         brought = (*whole, *rows.get(tensor.name, ()))
         read = sp.Add(*(_by_case(kernel, t, partial(_visits, tensor=t, met=met)) for t in brought))
@@ -72,6 +81,17 @@ def traffic_under(schedule: Schedule, kernel: Kernel, met: Coverage | None) -> M
         if move.read != 0 or move.write != 0:
             moves[tensor.name] = move
     return Moves(moves, Unit.ELEMENT)
+
+
+def _entries(kernel: Kernel, table: Tensor, paging: Paging[Index], met: Coverage | None) -> sp.Expr:
+    """Entries of a table of pages that CTAs read, as often as they go through its rows."""
+    if met is not None and met.keys.carried_by(along_rows(table, paging)):
+        raise DomainError(
+            f"kernel {kernel.name}: it skips rows that lie in pages, and how many entries of {table.name} it then reads is "
+            "not counted; ask without a mask"
+        )
+    by_row, entries = along_rows(table, paging), entries_read(paging, kernel.loops)
+    return _by_case(kernel, by_row, lambda prefix: _visits(prefix, by_row, met) / paging.extent * entries)
 
 
 def _check_sums(schedule: Schedule, kernel: Kernel) -> None:
@@ -122,7 +142,20 @@ def _rows_named(graph: Graph, tensor: Tensor) -> sp.Expr | None:
     (index,) = along
     shared = set(tensor.indices)
     named = {e.inputs[1]: _kept_of(e.inputs[1], shared, e.domain) for e in readers}
-    return tensor.size / index.extent * least(index.extent, sp.Add(*named.values()))
+    rows = least(_seen_along(index, readers), sp.Add(*named.values()))
+    selected = next((e.domain for e in readers if isinstance(e.domain, Places)), None)
+    if selected is not None and [*named.values()] == [selected.pairs]:
+        rows = selected.most_apart
+    if (paging := readers[0].paging) is not None:  # the last page of a table need not be full
+        rows *= paging.extent / (paging.entry.extent * paging.row.extent)
+    return tensor.size / index.extent * rows
+
+
+def _seen_along(index: Index, readers: tuple[Einsum, ...]) -> sp.Expr:
+    """Rows along *index* that some query may select."""
+    masks = {e.domain.source if isinstance(e.domain, Places) else None for e in readers}
+    (mask, *others) = masks
+    return index.extent if mask is None or others or mask.column != index.name else mask.keys_touched
 
 
 def _kept_of(positions: Tensor, shared: set[Index], mask: Mask | None) -> sp.Expr:

@@ -13,6 +13,7 @@ from derive.graph import Graph
 from derive.mask import Mask
 from derive.masks import MASKS, Pattern
 from derive.notation import cascade
+from derive.places import places
 from derive.symbols import B, b, b_kv, b_p, b_s, d, d_v, h, h_k
 
 __all__ = ["MASKS", "Pattern", "Variant"]
@@ -69,8 +70,8 @@ class Variant:
 
         Raises:
             UnknownNameError: no mask has this name.
-            BadValueError: it has a mask of its own, and *mask* is another one, or it takes none, or it selects keys and how
-                many a query sees cannot be told.
+            BadValueError: it has a mask of its own, and *mask* is another one, or it takes none, or it selects keys and those
+                that a query sees do not stand together.
         """
         pattern = Pattern(mask) if isinstance(mask, str) else mask
         if self.own_mask is not None:
@@ -99,18 +100,15 @@ class Variant:
         return under((own,) if source is None else self._of_selected(pattern, own, source))
 
     def _of_selected(self, pattern: Pattern, slots: Mask, source: Index) -> tuple[Mask, ...]:
-        """The masks of the keys that are selected from and, under index k, of the places that the selected ones stand at.
-
-        A query that sees keys 0..last has last + 1 of them to select, so it uses the places 0..last, at most all there are.
-        """
+        """The masks of the keys that are selected from and, under index k, of the places that the selected ones stand at."""
         keys = pattern.mask(slots.rows, source.extent, column=source.name)
-        if type(keys) is not Mask or not keys.starts_at_key_0 or keys.keys_touched != keys.columns:
+        if type(keys) is not Mask or not keys.is_one_interval:
             raise BadValueError(
-                f"{self.name} selects keys under a mask that shows each query the keys from 0 on, and the last query all of "
-                f"them: mask=causal; got mask={pattern}"
+                f"{self.name} selects keys under a mask that shows each query keys that stand together, such as mask=causal, "
+                f"window, chunk, prefix or docs; got mask={pattern}"
             )
-        says = f"{keys.says}, and attends to {slots.columns} of them, or to all where it sees fewer"
-        return replace(keys, says=says), replace(keys, says=says, column=slots.column, columns=slots.columns)
+        own = places(keys, slots.column, slots.columns)
+        return replace(keys, says=own.says), own
 
     def takes(self, mask: str) -> bool:
         """Whether it has a graph under the mask of this name, which needs no list."""

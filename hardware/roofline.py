@@ -16,11 +16,12 @@ import sympy as sp
 
 from derive.errors import BadValueError, DomainError, UnboundError, UnknownNameError
 from derive.exact import Number, Values, value
+from hardware.constant import Constant
 from hardware.machine import Machine
 
-Pipe = Literal["mma", "exp", "vector", "convert", "l2", "dram"]
+Pipe = Literal["mma", "exp", "vector", "convert", "shared", "l2", "dram"]
 PIPES: tuple[Pipe, ...] = get_args(Pipe)
-"""Matrix units, exponential units, vector units, conversion from a narrow type, L2 to the SMs, DRAM."""
+"""Matrix units, exponential units, vector units, conversion from a narrow type, shared memory, L2 to the SMs, DRAM."""
 
 _FLOP_PER_VECTOR_OP = 2
 """A datasheet counts the fused multiply-add of one lane as two FLOP."""
@@ -35,6 +36,7 @@ class Work:
         exp: exponentials.
         vector: vector operations, one for a fused multiply-add.
         convert: elements converted from a narrow type.
+        shared: bytes that cross shared memory.
         l2: bytes between L2 and the SMs.
         dram: bytes between DRAM and L2.
     """
@@ -43,6 +45,7 @@ class Work:
     exp: sp.Expr | int | None = None
     vector: sp.Expr | int | None = None
     convert: sp.Expr | int | None = None
+    shared: sp.Expr | int | None = None
     l2: sp.Expr | int | None = None
     dram: sp.Expr | int | None = None
 
@@ -179,6 +182,8 @@ def rate(machine: Machine, pipe: Pipe, dtype: str) -> Rate | None:
             return _special(machine, f"conversion_throughput_{dtype}") if dtype else None
         case "vector":
             return _vector(machine)
+        case "shared":
+            return _shared(machine)
         case "l2":
             return _stated(machine, "l2_bandwidth") or _stated(machine, "measured_l2_bandwidth")
         case "dram":
@@ -194,13 +199,24 @@ def _stated(machine: Machine, name: str) -> Rate | None:
 
 
 def _special(machine: Machine, throughput_name: str) -> Rate | None:
-    """Units x throughput x clock; the clock is that of the matrix peaks, so that the two times can be compared."""
-    units, throughput = machine.get("sm_count"), machine.get(throughput_name)
     clock = machine.get("special_function_clock") or machine.get("tensor_peak_clock") or machine.get("boost_clock")
-    if units is None or throughput is None or clock is None:
+    return _of_all_sms(machine, throughput_name, clock, "op/s")
+
+
+def _shared(machine: Machine) -> Rate | None:
+    """Known where it is known how much of a product one instruction makes, and so how often operands are read."""
+    if machine.get("mma_rows") is None or machine.get("mma_columns") is None:
         return None
-    how = f"{units.as_printed} x {throughput.as_printed} x {clock.name} {clock.as_printed}"
-    return Rate(units.value * throughput.value * clock.value, "op/s", how, "derived")
+    return _of_all_sms(machine, "smem_bandwidth", machine.get("tensor_peak_clock") or machine.get("boost_clock"), "B/s")
+
+
+def _of_all_sms(machine: Machine, each_name: str, clock: Constant | None, unit: str) -> Rate | None:
+    """Units x throughput x clock; the clock is that of the matrix peaks, so that the two times can be compared."""
+    units, each = machine.get("sm_count"), machine.get(each_name)
+    if units is None or each is None or clock is None:
+        return None
+    how = f"{units.as_printed} x {each.as_printed} x {clock.name} {clock.as_printed}"
+    return Rate(units.value * each.value * clock.value, unit, how, "derived")
 
 
 def _vector(machine: Machine) -> Rate | None:

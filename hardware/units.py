@@ -74,6 +74,7 @@ MEASURES: tuple[tuple[str, frozenset[str]], ...] = (
     ("special_function_throughput", frozenset({"op/clk/SM"})),
     ("*_count", frozenset({"count"})),
     ("mma_rows", frozenset({"count"})),
+    ("mma_columns", frozenset({"count"})),
     ("l2_size", frozenset({"B"})),
     ("*_capacity", frozenset({"B"})),
     ("l2_effective", frozenset({"B"})),

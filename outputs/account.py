@@ -20,6 +20,7 @@ from derive.flops import Convention, Pipe, executed, flops, rescaling
 from derive.footprint import footprint, memory_peak
 from derive.residency import dram, live_between
 from derive.schedule import Kernel
+from derive.shared_memory import shared_traffic
 from derive.sharing import Sharing, sharing
 from derive.symbols import symbol
 from derive.traffic import compulsory, traffic
@@ -150,6 +151,11 @@ class Account:
         return dram(self.derivation.schedule).in_bytes(self.widths)
 
     @cached_property
+    def shared(self) -> Moves | None:
+        """Bytes that cross shared memory for matrix products; ``None`` where a library multiplies in tiles of its own."""
+        return shared_traffic(self.derivation.schedule)
+
+    @cached_property
     def footprint(self) -> sp.Expr | None:
         """Shared-memory bytes of a CTA; ``None`` when no kernel chooses tiles."""
         found = footprint(self.derivation.schedule)
@@ -163,10 +169,11 @@ class Account:
     def growth(self, alike: Mapping[sp.Symbol, sp.Expr]) -> Growth | None:
         """The Theta class of the SM-side elements over all tiles that fit M; ``None`` where it is not derived."""
         from derive.growth import growth  # closed forms alone do not wait for linear programs
-        from derive.growth.tile_bounds import regime_of
+        from derive.growth.tile_bounds import narrowest, regime_of
 
         try:
-            return growth(self.derivation.schedule, alike, regime_of(self.mask_of, alike), constants=False)
+            regime = regime_of(narrowest(self.derivation.start.masks), alike)
+            return growth(self.derivation.schedule, alike, regime, constants=False)
         except DomainError:
             return None
 
@@ -272,6 +279,7 @@ class Account:
             "exp": self.executed[Pipe.SFU],
             "vector": self.executed[Pipe.VECTOR],
             "convert": self.converted,
+            **({} if self.shared is None else {"shared": self.shared.total.amount}),
             "l2": self.sm.total.amount,
             "dram": self.dram.total.amount,
         }

@@ -86,7 +86,8 @@ def _schedule(explanation: Explanation, account: Account) -> Json:
             "sm": _moves(account, account.sm),
             "dram": _moves(account, account.dram),
         },
-        "footprint": _footprint(account),
+        "footprint": _known(account, account.footprint),
+        "shared_traffic": _known(account, account.shared.total.amount if account.shared else None),
         "memory_peak": _amount(account, account.memory_peak),
         "memory_training": _training(explanation, account),
         "intensity": None if account.intensity is None else float(account.intensity),
@@ -152,8 +153,8 @@ class _WidthPrinter(StrPrinter):  # type: ignore[misc]
         return expr.name if width is None else (str(width) if width.q == 1 else f"({width})")
 
 
-def _footprint(account: Account) -> Json:
-    return {"symbolic": None, "value": None} if account.footprint is None else _amount(account, account.footprint)
+def _known(account: Account, amount: sp.Expr | None) -> Json:
+    return {"symbolic": None, "value": None} if amount is None else _amount(account, amount)
 
 
 def _moves(account: Account, moves: Moves) -> Json:

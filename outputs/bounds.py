@@ -19,7 +19,7 @@ from derive.growth.linear import minus
 from derive.growth.optimum import Best, Problem, best
 from derive.growth.parameters import Condition, Parameters, exponents_of
 from derive.growth.program import region_of
-from derive.growth.tile_bounds import regime_of
+from derive.growth.tile_bounds import narrowest, regime_of
 from derive.growth.workspace import workspace
 from derive.substitution import free
 from derive.symbols import M_L2, MEANINGS, M, M_reg
@@ -87,7 +87,7 @@ class Bounds:
     def _mask_fits(self) -> list[Condition]:
         """What the mask's sizes are taken to be, unless a regime was stated about them."""
         stated = {s for condition in self.assumed for side in condition for s in side.free_symbols}
-        found = regime_of(next(iter(self.accounts.values())).mask_of, self.alike)
+        found = regime_of(narrowest(next(iter(self.accounts.values())).derivation.start.masks), self.alike)
         return [(size, keys) for size, keys in found if not size.free_symbols & stated]
 
     @cached_property

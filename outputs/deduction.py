@@ -138,6 +138,8 @@ def _machine_numbers(machine: Machine | None, options: Options, request: Request
     if machine.get("l2_size") is not None:
         found["C_L2"] = int(machine.l2(options.cache).value)
         found["n_L2"] = machine.l2_count
+    if (rows := machine.get("mma_rows")) is not None and (columns := machine.get("mma_columns")) is not None:
+        found["m_I"], found["n_I"] = int(rows.value), int(columns.value)
     if (fast := machine.get("shared_mem_per_sm_max")) is not None:
         found["M"] = int(fast.value / request.operand.width)
     return found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from outputs.request import Request
 
 
-_OF_SOME_SCHEDULES = ("n_s", "B_d")
+_OF_SOME_SCHEDULES = ("n_s", "B_d", "C_t")
 """Numbers that only some schedules have a use for; the tiles of rows and keys are read on where no schedule has them."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from derive.graph import Graph
 from outputs.formula import latex
 
 if TYPE_CHECKING:
-    from derive.einsum import Einsum
+    from derive.einsum import Einsum, Index
+    from derive.paging import Paging
     from derive.rewrite import Rule, Step
     from derive.schedule import Kernel, Schedule
 
@@ -43,18 +45,33 @@ def einsum_latex(einsum: Einsum) -> str:
     }
     along = einsum.selected or next(iter(einsum.output.indices), None)
     body = bodies[einsum.map].format(*read, index="" if along is None else along.name)
+    if einsum.paging is not None:
+        body = _from_page(einsum, einsum.paging)
     if einsum.reduce is not None:
         operator = {Reduce.SUM: r"\sum", Reduce.MAX: r"\max"}[einsum.reduce]
         body = f"{operator}_{{{','.join(i.name for i in einsum.reduced)}}} {body}"
     return f"{_access(einsum.output)} = {body}"
 
 
-def _access(tensor: Any, behind: str | None = None) -> str:
-    """A tensor at its indices; one step behind along *behind*."""
+def _from_page(einsum: Einsum, paging: Paging[Index]) -> str:
+    """What is gathered from pages, at its place: that of row k in the page which the table's entry for it names."""
+    pages, table = einsum.inputs
+    first, *rest = paging.rows
+    number = first.name
+    for index in rest:
+        number = rf"({number} \, {latex(index.extent)} + {index.name})"
+    rows = latex(paging.row.extent)
+    page = _access(table, at={paging.entry.name: rf"\lfloor {number} / {rows} \rfloor"})
+    return _access(pages, at={paging.page.name: page, paging.row.name: rf"{number} \operatorname{{mod}} {rows}"})
+
+
+def _access(tensor: Any, behind: str | None = None, at: Mapping[str, str] | None = None) -> str:
+    """A tensor at its indices; one step behind along *behind*, and *at* a place in the stead of some."""
     base, _, subscript = tensor.name.partition("_")
     name = rf"\mathrm{{{base}}}" if len(base) > 1 else base
     name = rf"{name}^{{\mathrm{{{subscript.replace('_', ',')}}}}}" if subscript else name
-    indices = ",".join(f"{i.name}-1" if i.name == behind else i.name for i in tensor.indices)
+    places = at or {}
+    indices = ",".join(f"{i.name}-1" if i.name == behind else places.get(i.name, i.name) for i in tensor.indices)
     return f"{name}_{{{indices}}}" if indices else name
 
 

@@ -175,7 +175,7 @@ def _regime(regime: Regime, shown: Callable[[Any], str] = text) -> str:
 
 
 def _asked(answer: Explanation) -> set[str]:
-    names = {*answer.request.numbers, "B_r", "B_c", "C", "C_L2", "M", "n_s"}
+    names = {*answer.request.numbers, "B_r", "B_c", "C", "C_L2", "M", "n_s", "C_t"}
     return (names - {"N_q", "N_k"}) | {"N"} if answer.tied else names
 
 

@@ -50,8 +50,8 @@ _OWN = ("b", "b_kv", "b_i")
 """Widths of operands, which a product multiplies as they are."""
 _KEYS = {meaning.key: name for name, meaning in MEANINGS.items() if meaning.key}
 COMMANDS = {"R": "derive devices", "L": "derive cache", "L_w": "derive cache", "n_page": "derive cache"}
-"""Symbols that only one command takes."""
-_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad")
+"""Symbols that one command takes whatever the variant."""
+_OF_SCHEDULES = ("M", "B_r", "B_c", "B_d", "C", "C_L2", "n_s", "n_pad", "C_t")
 """Symbols that schedules and machines bring, whatever the variant."""
 _NARROW = {"d", "d_v", "d_c", "d_r", "d_i", "B_r", "B_c", "B_d", "n_pad", "R"}
 
@@ -201,7 +201,7 @@ def _symbols_of(key: str, variant: Variant, has: set[str]) -> tuple[str, ...]:
         return (sizes[key],)
     if key in _KEYS and _KEYS[key] in COMMANDS:
         raise BadValueError(
-            f"{key}= ({MEANINGS[_KEYS[key]].says}) is taken by `{COMMANDS[_KEYS[key]]}` alone; leave it out"
+            f"{variant.name} has no {key} ({MEANINGS[_KEYS[key]].says}), which `{COMMANDS[_KEYS[key]]}` takes; leave it out"
         )
     if key in _KEYS:
         fixed = "its value is fixed by the variant" if key == "Nq" else "try gqa, or leave it out"

@@ -15,9 +15,9 @@ import sympy as sp
 from derive.symbols import MEANINGS, N
 
 ORDER = (
-    "s", "L", "L_w", "B", "h", "h_k", "N", "N_q", "N_k", "N_p", "N_s", "N_g", "W", "W_l", "W_r", "C_k", "n_t", "n_d",
-    "C", "B_r", "B_c", "B_d", "n_pad", "M_reg", "M", "M_L2", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l", "b_acc", "b_h",
-    "I_m", "n_L2", "C_L2", "R", "F", "B_link", "C_kv",
+    "s", "L", "L_w", "B", "h", "h_k", "N", "N_q", "N_k", "N_p", "N_s", "N_g", "W", "W_l", "W_r", "C_k", "C_t", "n_t", "n_d",
+    "C", "B_r", "B_c", "B_d", "n_pad", "m_I", "n_I", "M_reg", "M", "M_L2", "d", "d_v", "b", "b_kv", "b_s", "b_p", "b_l",
+    "b_acc", "b_h", "I_m", "n_L2", "C_L2", "R", "F", "B_link", "C_kv",
 )  # fmt: skip
 """Factors print in this order; what is not named here comes last, by name."""
 _RANK = {name: n for n, name in enumerate(ORDER)}

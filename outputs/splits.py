@@ -81,7 +81,7 @@ def _cited(account: Account, kernel: Kernel, at: Mapping[str, Number]) -> int:
     schedule = account.derivation.schedule
     if schedule.graph.given:
         return deterministic_count(ctas=int(value(kernel.ctas, at)), places=int(at["C"]))
-    streamed = [t for t in schedule.inputs_of(kernel) if any(loop.carried_by(t) for loop in kernel.sequential)]
+    streamed = [t for t in schedule.staged_of(kernel) if any(loop.carried_by(t) for loop in kernel.sequential)]
     heads = sp.Mul(*(i.extent for i in streamed[0].indices if not i.part_of and kernel.loop_of(i.name) in kernel.grid))
     held = sp.Add(*(t.size * t.width for t in streamed)) / heads
     return published_count(

@@ -12,20 +12,19 @@ from derive.flops import Pipe
 from derive.graph import Graph
 from derive.mask import Mask
 from derive.passes import passes
-from hardware.roofline import PIPES
 from outputs.alignment import other_alignment
 from outputs.best_sizes import best_sizes
 from outputs.closed_form import case_note, form, where
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
-from outputs.notation import text
+from outputs.notation import text, with_one_length
 from outputs.parts import Parts
-from outputs.products import matmul_rate
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
 from outputs.reasons import after_the_threshold, tile_constant, until_when, why_fewer_bytes
 from outputs.sparsity import lines as sparse_at
 from outputs.splits import how_many
+from outputs.times import PIPE_NAMES, roofline
 from outputs.trade import where_they_cross
 
 if TYPE_CHECKING:
@@ -35,15 +34,6 @@ if TYPE_CHECKING:
     from hardware.roofline import Pipe as Level
     from outputs.account import Account
     from outputs.explanation import Explanation
-
-_PIPES: dict[Level, str] = {
-    "mma": "matmul",
-    "exp": "exp",
-    "vector": "vector",
-    "convert": "convert",
-    "l2": "L2-SM",
-    "dram": "DRAM",
-}
 
 
 def explain(answer: Explanation) -> list[Section]:
@@ -55,7 +45,7 @@ def explain(answer: Explanation) -> list[Section]:
     sections.append(_memory(answer, parts))
     sections += where(parts, known)
     if answer.machine is not None and all(a.is_numeric for a in answer.accounts):
-        sections.append(_roofline(answer))
+        sections.append(roofline(answer))
         sections += how_many(answer)
     sections.append(_why_legal(answer))
     reasons = (why_fewer_bytes(answer), until_when(answer), after_the_threshold(answer), best_sizes(answer))
@@ -89,16 +79,17 @@ def _changed_lines(before: str, after: str) -> list[str]:
 
 def _question(answer: Explanation) -> Section:
     request = answer.request
-    numbers = "  ".join(
-        f"{name} = {grouped(n)}" for name, n in (("N", request.numbers.get("N_k")),) if request.tied and n is not None
-    )
-    rest = [
-        f"{k} = {significant(v) if v.denominator > 1 else grouped(v)}"
-        for k, v in request.numbers.items()
-        if not (request.tied and k in ("N_q", "N_k"))
+    known = with_one_length(request.numbers, request.tied)
+    one = {"N_q", "N_k"} if "N" in known else set()
+    numbers = [
+        f"{k} = {significant(known[k]) if known[k].denominator > 1 else grouped(known[k])}"
+        for k in ("N", *request.numbers)
+        if k in known and k not in one
     ]
     tiles = answer.accounts[-1].values
-    rest += [f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d") if k in tiles and k not in request.numbers]
+    numbers += [
+        f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d", "C_t") if k in tiles and k not in request.numbers
+    ]
     mask: Mask | None = answer.accounts[0].derivation.start.mask
     types = ", ".join(f"{group} {t.name}" for group, t in request.types.items() if group != "dtype")
     lines = [
@@ -106,8 +97,8 @@ def _question(answer: Explanation) -> Section:
         f"{request.variant.direction}, {request.variant.seen_by(mask)}, {request.operand.name}"
         f" (b = {significant(request.operand.width, 3)} B{', ' + types if types else ''})",
     ]
-    if numbers or rest:
-        lines.append("  ".join(filter(None, (numbers, *rest))))
+    if numbers:
+        lines.append("  ".join(numbers))
     lines += [*sparse_at(answer.accounts), *other_alignment(answer)]
     if answer.machine is not None:
         lines.append(f"on {answer.machine.id}: {answer.machine.name}")
@@ -172,7 +163,9 @@ def _bytes(answer: Explanation, parts: Parts) -> Section:
     if bounds:
         notes.append(f"{' and '.join(bounds)}: DRAM bytes are at most this; near the cache's size LRU may keep part")
     known = [(level, first.rate(level)) for _, level in levels]
-    notes += [f"time at {decimal(r.value, 'B/s')} for {_PIPES[level]}: {r.how}, {r.kind}" for level, r in known if r]
+    notes += [
+        f"time at {decimal(r.value, 'B/s')} for {PIPE_NAMES[level]}: {r.how}, {r.kind}" for level, r in known if r
+    ]
     return Section("bytes (sizes binary, rates decimal)", table, notes)
 
 
@@ -187,67 +180,6 @@ def _row(answer: Explanation, account: Account, moves: Moves, level: Level, part
         rate = account.rate(level)
         cells.append("" if rate is None else seconds(Fraction(number) / rate.value))
     return cells
-
-
-def _roofline(answer: Explanation) -> Section:
-    converts = any(a.converted != 0 for a in answer.accounts)
-    columns = tuple(p for p in PIPES if p != "convert" or converts)
-    table = Table(("", *(_PIPES[p] for p in columns), "binds", "at least"))
-    notes = []
-    for a in answer.accounts:
-        known = a.times
-        cells = ["?" if (t := known[p]) is None else seconds(t) for p in columns]
-        binds = _PIPES[a.bound] if a.bound else "?"
-        table.add(a.name, *cells, binds, "?" if a.seconds is None else seconds(a.seconds))
-        if a.intensity == 0:
-            notes.append(f"{a.name}: no matrix product, so that its FLOP a byte say nothing; {binds} binds")
-        elif a.intensity is not None and a.ridge is not None:
-            ratio = Fraction(a.intensity) / a.ridge
-            side = (
-                f"{significant(ratio)}x past it: compute-bound against HBM"
-                if ratio >= 1
-                else f"{significant(1 / ratio)}x short of it: bandwidth-bound against HBM"
-            )
-            notes.append(
-                f"{a.name}: {significant(a.intensity)} FLOP/B of HBM, ridge {significant(a.ridge)} FLOP/B; {side}"
-            )
-    pipes: tuple[Level, ...] = ("mma", "exp", "vector", "convert")
-    first = answer.accounts[0]
-    for pipe in pipes:
-        if pipe == "mma" and (by_type := _by_type(answer)):
-            notes += by_type
-        elif (rate := first.rate(pipe)) is not None and (pipe != "convert" or converts):
-            unit = "FLOP/s" if pipe == "mma" else "op/s"
-            notes.append(f"{_PIPES[pipe]} at {decimal(rate.value, unit)}: {rate.how}")
-    if converts:
-        notes.append(
-            f"products multiply {first.operand}: {first.narrow} operands are converted to it as they are brought in"
-        )
-        if first.rate("convert") is None and answer.machine is not None:
-            notes.append(
-                f"{answer.machine.id} states no rate of converting {first.narrow}: its time is unknown and left out"
-            )
-    return Section("time: each pipe and level alone at its peak; the slowest binds", table, notes)
-
-
-def _by_type(answer: Explanation) -> list[str]:
-    """Where products multiply several types: FLOP, rate and time of each, which add up; nothing where all are of one."""
-    lines = []
-    for a in answer.accounts:
-        if set(a.matmul_by_type) == {a.operand}:
-            continue
-        for name, amount in a.matmul_by_type.items():
-            flop, rate = a.number(amount), matmul_rate(a, name)
-            if flop and rate is not None:
-                lines.append(
-                    f"{a.name}: {name} products {decimal(flop, 'FLOP')} at {decimal(rate.value, 'FLOP/s')}, {rate.how}:"
-                    f" {seconds(Fraction(flop) / rate.value)}"
-                )
-    if lines:
-        lines.append(
-            "matmul: products run one after another, each at the rate of its own operands' type, so their times add"
-        )
-    return lines
 
 
 def _why_legal(answer: Explanation) -> Section:
@@ -320,8 +252,18 @@ def _readings(answer: Explanation) -> Section:
         "SM-side bytes of an untiled operator count each operand once: its library's own tiles are not modelled",
         "written lines go back to HBM once, intermediates included",
     ]
+    if any(a.times.get("shared") is not None for a in answer.accounts):
+        lines.append(
+            "shared memory: operands that matrix instructions read, and what is staged for them; loads that fill it are SM-side"
+        )
     selections = [e for e in answer.accounts[0].derivation.start.einsums if e.map.is_selection]
-    if gathered := sorted({e.inputs[0].name for e in selections if e.map is Map.GATHER}):
+    paged = [e for e in selections if e.paging is not None]
+    if paged:
+        lines.append(
+            f"{', '.join(sorted({e.inputs[0].name for e in paged}))} lie in pages: no two sequences are taken to share one, "
+            "and the part of a last page that is empty is never read, only allocated (`derive cache page=`)"
+        )
+    if gathered := sorted({e.inputs[0].name for e in selections if e.map is Map.GATHER and e not in paged}):
         lines.append(
             f"rows of {', '.join(gathered)} are gathered: which coincide is data, so every one counts at HBM, an upper bound; "
             "compulsory counts each once where as few coincide as can"

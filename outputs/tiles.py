@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Sizes = Mapping[str, int]
 """Tile size by symbol name."""
 
+_ROWS = 64
+"""Of a warp group, where no machine file says what an instruction takes."""
 MOST = 20_000
 """No more tiles than this are ranked; a larger step leaves fewer."""
 
@@ -58,14 +60,15 @@ class Choices:
     Attributes:
         stages: buffers of an operand that streams.
         step: tile sizes are multiples of this; rows also of what the machine's matrix instruction takes at once.
-        rows: rows that one warp group holds, for the bytes between shared memory and registers.
+        rows: rows that one warp group, or one matrix instruction, takes operands for; ``None`` for the machine's instruction,
+            and 64 where that is not known.
         results_shared: whether probabilities, or whatever a second product reads, pass through shared memory.
         registers: bytes of an SM's registers that accumulators may take; ``None`` for all of them.
     """
 
     stages: int = 2
     step: int = 16
-    rows: int = 64
+    rows: int | None = None
     results_shared: bool = False
     registers: int | None = None
 
@@ -129,6 +132,12 @@ class Tiling:
                 found[loop.tile.name] = max(found.get(loop.tile.name, 0), int(self.account.exact(loop.extent)))
         names = list(MEANINGS)
         return dict(sorted(found.items(), key=lambda item: names.index(item[0])))
+
+    @property
+    def rows(self) -> int:
+        """Rows that one reading of an operand from shared memory serves."""
+        instruction = self.machine.get("mma_rows")
+        return self.choices.rows or (int(instruction.value) if instruction else _ROWS)
 
     @cached_property
     def steps(self) -> dict[str, int]:
@@ -217,7 +226,7 @@ class Tiling:
         """Bytes from shared memory into registers: a tile's rows are dealt evenly to as few warp groups as can hold them."""
         held = dict(sizes)
         if B_r.name in held:
-            groups = -(-held[B_r.name] // self.choices.rows)
+            groups = -(-held[B_r.name] // self.rows)
             held[B_r.name] = -(-held[B_r.name] // groups)
         return _whole(value(self._register_reads, held))
 

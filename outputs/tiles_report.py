@@ -79,7 +79,7 @@ def _ranking(tiling: Tiling, comparisons: tuple[Comparison, ...]) -> Section:
     notes = [
         f"{count:,} tile{'s fit' if count > 1 else ' fits'}, ranked by SM-side bytes, then DRAM bytes, then shared memory; "
         f"compulsory for all: {size(best.compulsory)}",
-        f"to registers: from shared memory, at {tiling.choices.rows} rows a warp group",
+        f"to registers: operands read from shared memory, once for every {tiling.rows} rows",
     ]
     return Section("tiles that fit, the best first", table, notes)
 
@@ -117,7 +117,7 @@ def as_json(tiling: Tiling) -> dict[str, Any]:
         "choices": {
             "stages": choices.stages,
             "steps": tiling.steps,
-            "rows": choices.rows,
+            "rows": tiling.rows,
             "results_shared": choices.results_shared,
         },
         "limits": {limit.value: room for limit, room in tiling.rooms.items()},

@@ -16,6 +16,7 @@ import sympy as sp
 from derive.exact import Number, value
 from derive.flops import Pipe, kernel_executed
 from derive.residency import kernel_dram
+from derive.shared_memory import kernel_shared_traffic
 from derive.symbols import C
 from derive.traffic import kernel_traffic
 from hardware.roofline import PIPES
@@ -66,7 +67,9 @@ def efficiency(ctas: sp.Expr, values: Mapping[str, Number]) -> Fraction:
 def _work(account: Account, kernel: Kernel) -> dict[Level, sp.Expr]:
     schedule = account.derivation.schedule
     run = kernel_executed(schedule, kernel)
+    shared = kernel_shared_traffic(schedule, kernel)
     return {
+        **({} if shared is None else {"shared": shared.total.amount}),
         "exp": run[Pipe.SFU].amount,
         "vector": run[Pipe.VECTOR].amount,
         "convert": account.kernel_converted(kernel),

@@ -1,6 +1,7 @@
 """Every rule, in reading order: the contract test runs over this tuple and over nothing else."""
 
 from rules.algebra import (
+    chunk_recurrence,
     defer_division,
     delay_division,
     distribute,
@@ -57,6 +58,7 @@ ALGEBRA = (
     split_softmax_gradient.RULE,
     regroup.RULE,
     row_sum.RULE,
+    chunk_recurrence.RULE,
 )
 SCHEDULE = (
     *fuse.RULES,

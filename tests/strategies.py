@@ -38,7 +38,9 @@ pairs = st.sampled_from(tuple(pair for pair in PAIRS if applies(*pair, "causal")
 
 
 def is_plain(name: str) -> bool:
-    """Whether a variant is softmax(Q K^T) V, whatever its heads share: nothing else happens between the two products."""
+    """Whether a variant is softmax(Q K^T) V under any mask, whatever its heads share: nothing else happens between the two."""
+    if variant(name).own_mask is not None:
+        return False
     graph = variant(name).graph()
     between = {e.map for e in graph.einsums if {"q", "k"} <= {i.name for i in e.space}}
     return between == {Map.MUL, Map.SOFTMAX} and all((name, schedule) in PAIRS for schedule in FORWARD)
@@ -52,7 +54,7 @@ INTERVALS = tuple(p.name for p in patterns() if (mask := p.mask(N_q, N_k)) is No
 """Masks whose keys stand together: every schedule counts the tiles they leave."""
 masks = published.masks().map(lambda pattern: pattern.name).filter(INTERVALS.__contains__)
 LARGEST = dict.fromkeys(("N_q", "N_k"), 20) | dict.fromkeys(("d", "d_v", "d_c", "d_r", "d_i", "h_i"), 4)
-LARGEST |= dict.fromkeys(("l_c", "l_s", "n_b"), 4) | {"h": 9, "h_k": 3, "B": 2, "d_s": 2}
+LARGEST |= dict.fromkeys(("l_c", "l_s", "n_b"), 4) | {"h": 9, "h_k": 3, "B": 2, "d_s": 2, "n_page": 5}
 LARGEST |= dict.fromkeys(("B_r", "B_c", "B_d"), 8)
 MASK_SIZES = dict.fromkeys(sorted({name for pattern in patterns() for name in pattern.sizes}), 24)
 """The largest value of each symbol: of a size of a mask more than the keys there are."""
@@ -73,10 +75,11 @@ def mask_sizes() -> st.SearchStrategy[dict[str, int]]:
 
 @st.composite
 def shapes(draw: st.DrawFn) -> dict[str, int]:
-    """A value for every symbol of every variant and schedule; hk divides h, splits divide N_k, tiles need divide nothing."""
+    """A value for every symbol of every variant and schedule; hk divides h, splits N_k, chunks N_q, and tiles nothing."""
     found = draw(by_symbol({**LARGEST, **MASK_SIZES}))
-    keys = found["N_k"]
-    return {**found, "n_s": draw(st.sampled_from(divisors(keys))), "n_t": draw(st.integers(1, keys))}
+    queries, keys = found["N_q"], found["N_k"]
+    parts = {"n_s": draw(st.sampled_from(divisors(keys))), "C_t": draw(st.sampled_from(divisors(queries)))}
+    return {**found, **parts, "n_t": draw(st.integers(1, keys))}
 
 
 @lru_cache(maxsize=512)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from derive.variant import Variant
 
 MODULES = (
-    "mha", "gqa", "gqa_repeated", "mqa", "cross", "decode", "cascade",
+    "mha", "gqa", "gqa_repeated", "mqa", "cross", "decode", "paged", "cascade",
     "mla", "mla_latent", "grouped_latent", "grouped_tied", "differential",
     "bias", "bias_per_head", "bias_per_key", "alibi", "softcap", "sigmoid", "dropout", "sink_logits",
     "linear", "linear_chunkwise", "linear_recurrent", "retention", "gla", "mlstm", "ssd", "delta", "delta_chunkwise",

@@ -1,4 +1,7 @@
-"""Linear attention in chunks of C: inside a chunk as attention without a softmax, between chunks by a state."""
+"""Linear attention in chunks of C: inside a chunk as attention without a softmax, between chunks by a state.
+
+The rule chunk-recurrence makes the same cascade of the one by token, up to names: schedule chunked of linear-recurrent.
+"""
 
 from derive.symbols import B, C_k, N_q, b_h, d, d_v, h
 from derive.variant import Variant

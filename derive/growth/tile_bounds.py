@@ -15,7 +15,7 @@ Under a causal mask P is at least half the rectangle, so both sides grow alike; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -30,6 +30,7 @@ from derive.extremes import most
 from derive.growth.parameters import Condition
 from derive.interval import Interval
 from derive.mask import Mask
+from derive.places import Places
 from derive.schedule import Loop
 from derive.steps import Steps
 from derive.substitution import free
@@ -164,10 +165,18 @@ def _highest(bound: sp.Expr) -> sp.Expr:
     return next((part for part in bound.args if not part.has(ROW)), bound) if bound.func is sp.Min else bound
 
 
+def narrowest(masks: Iterable[Mask]) -> Mask | None:
+    """Of the masks of one graph the one that says most: that of the places of selected keys, or the first."""
+    found = tuple(masks)
+    return next((m for m in found if isinstance(m, Places)), next(iter(found), None))
+
+
 def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Condition]:
     """That sizes of *mask*, such as a window, are at most the keys there are: beyond that they change nothing."""
     if mask is None:
         return []
+    if isinstance(mask, Places):
+        return sizes_fit(mask.source, alike)
     keys = mask.columns.xreplace(dict(alike))
     sizes = free(mask.pairs) - free(mask.rows) - free(mask.columns)
     # the places of selected keys are masked by the lengths of what they are selected from, which are no sizes of a mask
@@ -178,14 +187,23 @@ def sizes_fit(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Con
 def regime_of(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Condition]:
     """The regime in which a class under *mask* is derived: its sizes take at most half of the keys together.
 
+    Where keys are selected, no more than a query sees where no end is near: else nothing is selected.
+
     Raises:
         DomainError: there is none, since lengths are given as numbers or a query's keys stand apart.
     """
     if mask is None:
         return []
+    if isinstance(mask, Places):
+        if not mask.rises and not _is_listed(mask.source):
+            raise DomainError(
+                f"under mask={mask.name} one query selects from more keys than the next: no class is derived; "
+                "`derive explain` counts them exactly"
+            )
+        seen = sp.Add(*(size for size, _ in sizes_fit(mask.source, alike)))
+        return [*regime_of(mask.source, alike), *([(mask.columns, seen)] if seen != 0 else [])]
     intervals = () if isinstance(mask, Density) else mask.intervals
-    numbered = any(end is not None and end.has(Steps) for i in intervals for end in (i.first, i.last))
-    if numbered or isinstance(mask, BlockList):
+    if _is_listed(mask):
         raise DomainError(
             f"mask={mask.name} is a list for one length, and a class says how traffic grows with it; mask=chunk with a "
             "symbolic C is documents of one length, mask=block-sparse a share of tiles, and `derive explain` counts the list"
@@ -200,6 +218,13 @@ def regime_of(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Con
     if queries == keys or not (queries.free_symbols and keys.free_symbols):
         return [(2 * len(found) * size, keys) for size, _ in found]
     return _apart([size for size, _ in found], queries, keys, intervals)
+
+
+def _is_listed(mask: Mask) -> bool:
+    """Whether lengths or blocks are given as numbers."""
+    intervals = () if isinstance(mask, Density) else mask.intervals
+    numbered = any(end is not None and end.has(Steps) for i in intervals for end in (i.first, i.last))
+    return numbered or isinstance(mask, BlockList)
 
 
 def _apart(sizes: list[sp.Expr], queries: sp.Expr, keys: sp.Expr, intervals: tuple[Interval, ...]) -> list[Condition]:

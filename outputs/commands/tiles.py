@@ -35,7 +35,9 @@ Examples:
     help="Tile sizes are multiples of this; rows also of the machine's matrix instruction.",
 )
 @click.option(
-    "--rows", default=64, show_default=True, type=click.IntRange(1, 2**20), help="Rows that one warp group holds."
+    "--rows",
+    type=click.IntRange(1, 2**20),
+    help="Rows that one reading of an operand serves: the machine's matrix instruction, or 64, unless given.",
 )
 @click.option("--registers", help="Registers of an SM that accumulators may take, e.g. 192KiB; all unless given.")
 @click.option("--results-shared", is_flag=True, help="P passes through shared memory to the second product.")
@@ -47,7 +49,7 @@ def tiles(
     machine: str | None,
     stages: int,
     step: int,
-    rows: int,
+    rows: int | None,
     registers: str | None,
     results_shared: bool,
     json_: bool,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from derive.flops import Pipe
-from derive.symbols import MEANINGS, N
+from derive.symbols import MEANINGS, N, m_I, n_I
 from hardware.roofline import PIPES
 from outputs.notation import put
 
@@ -57,12 +57,19 @@ def _times(account: Account, found: Mapping[str, sp.Expr]) -> dict[str, sp.Expr]
         "exp": "exp",
         "vector": "vector",
         "convert": "converted",
+        "shared": "shared",
         "l2": "sm",
         "dram": "dram",
     }
-    rates = {level: account.rate(level) for level in PIPES if of[level] in found}
+    known = dict(found)
+    if account.shared is not None and account.rate("shared") is not None:
+        instruction = {
+            size: sp.Integer(account.values[size.name]) for size in (m_I, n_I)
+        }  # the machine's own, not set by hand
+        known["shared"] = sp.factor_terms(account.shared.total.amount.xreplace(instruction))
+    rates = {level: account.rate(level) for level in PIPES if of[level] in known}
     times = {
-        f"time.{level}": found[of[level]] * sp.Rational(r.value.denominator, r.value.numerator)
+        f"time.{level}": known[of[level]] * sp.Rational(r.value.denominator, r.value.numerator)
         for level, r in rates.items()
         if r is not None
     }

@@ -41,6 +41,7 @@ _TIMES: tuple[tuple[str, str], ...] = (
     ("time of exp", "time.exp"),
     ("time of other vector operations", "time.vector"),
     ("time of conversions", "time.convert"),
+    ("time of shared memory", "time.shared"),
     ("time between L2 and SMs", "time.l2"),
     ("time of HBM", "time.dram"),
     ("at least, in all", "seconds"),
@@ -61,7 +62,12 @@ def numbers(page: Page) -> Markup:
 
 def _cell(page: Page, schedule: str, key: str, as_: str) -> Markup:
     if key not in page.amounts[schedule]:
-        words = {"footprint": "its library's own", "converted": "none", "time.convert": "none"}
+        words = {
+            "footprint": "its library's own",
+            "converted": "none",
+            "time.convert": "none",
+            "time.shared": "its library's own",
+        }
         return element("td", words.get(key, "not known"))
     parts: list[Content] = [page.shown(schedule, key, as_)]
     if as_ == "size":

@@ -33,7 +33,7 @@ CUT, PART = "k", "s"
 def shape(graph: Graph) -> Iterator[Index]:
     """The keys, where something is reduced over them and they are not cut yet; N_k in memory, not some that are selected."""
     keys = graph.indices.get(CUT)
-    if any(e.map.is_selection and keys in e.output.indices for e in graph.einsums):
+    if any(e.map.is_selection and keys in e.output.indices and e.paging is None for e in graph.einsums):
         return
     if PART not in graph.indices and not graph.given and keys and any(keys in e.reduced for e in graph.einsums):
         yield keys

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 MODULES = (
     "op_by_op", "naive", "square", "row_resident", "flash1", "flash2", "flash2_packed", "split_kv", "per_query",
     "per_sequence", "cascade", "absorbed", "reassociated", "recurrent", "chunkwise", "chunkwise_materialised",
+    "chunked", "chunked_materialised",
     "naive_backward", "square_backward", "flash1_backward", "flash2_backward", "flash2_backward_atomic",
     "flash2_backward_split",
 )  # fmt: skip

@@ -84,11 +84,14 @@ def _grown(schedule: Schedule, names: set[str]) -> Iterator[Match]:
 
 
 def _is_around(graph: Graph, e: Einsum, names: set[str]) -> bool:
-    """Whether *e* is pointwise and follows what *names* says, or makes of inputs alone what only that reads."""
-    if e.reduced or e.map.is_selection:
+    """Whether *e* is pointwise and follows what *names* says, or makes of inputs alone what only that reads.
+
+    What is gathered from pages is made of inputs; another selection may need more than stands at its point.
+    """
+    if e.reduced or (e.map.is_selection and e.paging is None):
         return False
     read = {t.name for t in e.inputs if t.name in graph.producers}
-    if read and read <= names:
+    if read and read <= names and not e.map.is_selection:
         return True
     readers = {r.output.name for r in graph.readers.get(e.output.name, ())}
     return bool(readers) and readers <= names and e.output.name not in graph.outputs and _is_of_inputs(graph, e)

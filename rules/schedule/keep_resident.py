@@ -18,6 +18,7 @@ from functools import cache
 
 import sympy as sp
 
+from derive.page_tables import as_read
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Residency, Schedule
 from derive.sharing import is_shared, readers_run_together, sharings
@@ -38,7 +39,7 @@ def eligible(schedule: Schedule, kernel: Kernel) -> tuple[str, ...]:
     for tensor in schedule.tensors_of(kernel):
         read_in = tensor in schedule.inputs_of(kernel)
         earlier = tensor.name in schedule.kernel_of and read_in
-        again = any(not x.carried_by(tensor) for x in kernel.loops)
+        again = any(not x.carried_by(as_read(tensor, schedule.nodes(kernel))) for x in kernel.loops)
         if tensor in schedule.selecting_of(kernel):
             continue
         added = is_accumulator(schedule, kernel, tensor) or tensor in schedule.added_up_of(kernel)
@@ -99,7 +100,8 @@ def _fits(schedule: Schedule) -> sp.Basic:
 
 def _readers_run_together(schedule: Schedule, match: Match) -> bool:
     for kernel in match:
-        inputs = (t for t in schedule.inputs_of(kernel) if t not in schedule.selecting_of(kernel))
+        read = (t for t in schedule.inputs_of(kernel) if t not in schedule.selecting_of(kernel))
+        inputs = [as_read(t, schedule.nodes(kernel)) for t in read]
         shared = [t for t in inputs if is_shared(kernel, t)]
         if not all(readers_run_together(kernel, t) for t in shared):
             return False

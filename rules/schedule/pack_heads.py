@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from derive.einsum import Einsum, Map, Tensor
 from derive.graph import Graph
+from derive.page_tables import tables
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Loop, Schedule
 from derive.symbols import b
@@ -24,12 +25,16 @@ Match = tuple[Kernel, Loop, Loop]
 
 
 def shape(schedule: Schedule) -> Iterator[Match]:
-    """A grid loop over a head, or over sequences, that some operand lacks, and the grid loop over query tiles."""
+    """A grid loop over a head, or over sequences, that some operand lacks, and the grid loop over query tiles.
+
+    A table of pages is no operand: to share its few entries is not worth a tile.
+    """
     for kernel in schedule.kernels:
         rows = kernel.loop_of("q")
         if rows is None or not rows.grid:
             continue
-        inputs = schedule.staged_of(kernel)
+        tabled = tables(schedule.nodes(kernel))
+        inputs = [t for t in schedule.staged_of(kernel) if t.name not in tabled]
         for heads in kernel.grid:
             shares = any(not heads.carried_by(t) and not rows.carried_by(t) for t in inputs)
             if heads is not rows and len(heads.indices) == 1 and heads.tile == 1 and shares:

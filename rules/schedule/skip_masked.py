@@ -3,7 +3,7 @@
     for (q tile, k tile): body   =   for (q tile, k tile) with a kept pair: body
 
 Precondition  every Einsum that pairs q with k or reduces over k runs over kept pairs only; what carries both q and k leaves the
-              kernel only for Einsums over kept pairs.
+              kernel only for Einsums over kept pairs; the ends of what queries see rise, or a tile has one query.
 Proof         a tile without a kept pair adds no point to any reduction: (max of nothing, sum of nothing) is the unit; and what
               is not written of a tile, nobody reads.
 Effect        key tiles met fall from T_r T_c to those that a kept pair touches: T (T + 1)/2 for a causal square.
@@ -16,8 +16,12 @@ from collections.abc import Iterator
 
 from derive.einsum import Einsum, Map, Reduce, Tensor
 from derive.graph import Graph
+from derive.masks import Pattern
+from derive.notation import cascade
+from derive.places import Places, places
 from derive.rewrite import Precondition, Rule
 from derive.schedule import Kernel, Schedule
+from derive.symbols import N_k, N_q, b
 from rules.schedule.examples import flash, fused, loop, streaming
 
 
@@ -58,6 +62,23 @@ def _nothing_left_unwritten(schedule: Schedule, kernel: Kernel) -> bool:
     )
 
 
+def _first_and_last_row_tell(schedule: Schedule, kernel: Kernel) -> bool:
+    mask = schedule.mask_of(kernel)
+    if not isinstance(mask, Places) or mask.rises:
+        return True
+    rows = kernel.loop_of(mask.row)
+    return rows is not None and rows.tile == 1 and len(rows.indices) == 1
+
+
+def _in_chunks() -> Schedule:
+    """Row sums over the places of keys that are selected in chunks, where a query begins again at one; several in a tile."""
+    text = "E[q,k] = exp(S[q,k])\nl[q] = sum[k] E[q,k]"
+    keys = Pattern("chunk").mask(N_q, N_k, column="j")
+    assert keys is not None
+    graph = cascade(text, {"q": N_q, "k": N_k}, outputs=("l",), width=b, mask=places(keys, "k", N_k))
+    return fused(graph, loop(graph, "q", grid=True), loop(graph, "k"))
+
+
 def _causal(*, unmasked_sum: bool = False, scores_leave: bool = False) -> Schedule:
     """Causal attention in one kernel; the flags break one clause each."""
     graph = streaming("causal")
@@ -88,6 +109,11 @@ RULE: Rule[Schedule] = Rule(
             says="what carries both q and k leaves the kernel only for Einsums over kept pairs",
             holds=_nothing_left_unwritten,
             counterexample=lambda: _causal(scores_leave=True),
+        ),
+        Precondition(
+            says="the first and the last query of a tile tell what it meets: what queries see rises, or a tile has one of them",
+            holds=_first_and_last_row_tell,
+            counterexample=_in_chunks,
         ),
     ),
     rewrite=rewrite,

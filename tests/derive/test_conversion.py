@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from derive.attention import variant
 from derive.conversion import converted, multiplied
 from derive.exact import value
+from derive.flops import is_contraction
 from derive.replay import walk
 from derive.schedule import Schedule
 from rules.derivations import plan
-from tests.strategies import shapes
+from tests.strategies import PAIRS, shapes
 
 WIDTHS = {"b": 2, "b_kv": 1, "b_s": 2, "b_p": 2, "b_l": 2, "b_part": 4}
 
@@ -70,3 +71,13 @@ def test_a_type_that_only_one_product_has_widens_what_that_product_multiplies() 
     numbers = {"N_q": 3, "N_k": 5, "d": 2, "d_v": 7, "h": 1, "B": 1, "B_r": 3, "B_c": 5}
     found = converted(made, kernel, lambda e: 4 if "k" in {i.name for i in e.reduced} else 2, {**WIDTHS, "b_kv": 2})
     assert value(found.amount, numbers) == 5 * 7
+
+
+@pytest.mark.parametrize(("name", "schedule"), PAIRS)
+def test_whatever_is_multiplied_is_converted_at_most_once_a_time_it_comes(name: str, schedule: str) -> None:
+    """In every variant and schedule, recurrences among them, whose states are made of themselves a step before."""
+    made = cut(name, schedule)
+    for kernel in made.kernels:
+        found = {t.name for t in multiplied(made, kernel)}
+        assert found <= {t.name for t in made.inputs_of(kernel)}
+        assert bool(found) == any(is_contraction(e) for e in made.nodes(kernel))

@@ -20,6 +20,7 @@ from derive.execute import execute
 from derive.flops import Pipe, executed, flops
 from derive.graph import Graph
 from derive.mask import causal
+from derive.masks import Pattern
 from derive.notation import cascade
 from derive.operators import Array
 from derive.replay import walk
@@ -202,12 +203,21 @@ def masked_top() -> Graph:
     return cascade("T[q,k] = top(X[q,j])", SIZES, outputs=("T",), width=b, mask=mask)
 
 
-@pytest.mark.parametrize("mask", ["causal-tl", "window", "prefix", "sinks", "chunk", "dilated", "global-local"])
+@pytest.mark.parametrize("mask", ["sinks", "dilated", "global-local"])
 def test_another_mask_is_refused(mask: str) -> None:
-    """Which keys there are to select from would follow from where they stand, and where some stand is data."""
+    """Which places a query uses would follow from how many keys it sees, and not where these stand apart."""
     assert not variant("dsa").takes(mask)
-    with pytest.raises(BadValueError, match=rf"dsa selects keys under a mask .* mask=causal; got mask={mask}"):
+    with pytest.raises(
+        BadValueError, match=rf"dsa selects keys under a mask .* such as mask=causal, .*; got mask={mask}"
+    ):
         variant("dsa").graph(mask)
+
+
+def test_a_share_of_tiles_or_a_list_of_blocks_is_refused() -> None:
+    """They say how many, or in which blocks; a query's keys need not stand together."""
+    for pattern in (Pattern("block-sparse"), Pattern("blocks", frozenset(), (), ((0,), (0, 1)))):
+        with pytest.raises(BadValueError, match="keys that stand together, such as mask=causal"):
+            variant("topk").graph(pattern)
 
 
 def test_a_length_of_its_own_for_the_queries_needs_no_square() -> None:

@@ -88,7 +88,7 @@ def tex_or_skip(*needed: str) -> None:
 
 
 SIZES = {"N_p": 70, "C_k": 60, "h": 4, "h_k": 2, "d": 64, "d_c": 48, "d_r": 16, "n_t": 70, "h_i": 3, "d_i": 32}
-SIZES |= {"l_c": 20, "d_s": 10, "l_s": 30, "n_b": 3, "W": 50}
+SIZES |= {"l_c": 20, "d_s": 10, "l_s": 30, "n_b": 3, "W": 50, "n_page": 16}
 """A small value for each size that a variant may be written in, lengths aside."""
 
 

@@ -81,7 +81,7 @@ def _end_of_term(latex: str, start: int) -> int:
             depth -= 1
             if depth < 0:
                 return place
-        elif depth == 0 and re.match(r" [-+<=&] | \\(le|ne|text|\\|end)|,|&", rest):
+        elif depth == 0 and re.match(r" [-+<=&] | +(if|else) | \\(le|ne|text|\\|end)|,|&", rest):
             return place
         place += 1
     return place

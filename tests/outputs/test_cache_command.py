@@ -84,14 +84,14 @@ def test_layers_mean_nothing_to_the_other_commands() -> None:
     """They say which command takes the key."""
     answer = derive("explain", "mha", "layers=4")
     assert answer.code == 2
-    assert "layers= (layers of the stack) is taken by `derive cache` alone; leave it out" in answer.err
+    assert "has no layers (layers of the stack), which `derive cache` takes; leave it out" in answer.err
 
 
 def test_pages_mean_nothing_to_the_other_commands() -> None:
     """They say which command takes the key; the JSON has the pages' numbers, or null."""
     answer = derive("explain", "mha", "page=16")
     assert answer.code == 2
-    assert "page= (tokens of a page of the cache) is taken by `derive cache` alone; leave it out" in answer.err
+    assert "has no page (tokens of a page of the cache), which `derive cache` takes; leave it out" in answer.err
     found = derive("cache", *ASKED[-2].split(), "--json").json["paged"]
     assert found["allocated"]["value"] == 8192 * 32 * 4096
     assert found["used"]["value"] == 8191 / 8192

@@ -134,4 +134,4 @@ def test_devices_mean_nothing_to_the_other_commands() -> None:
     """They say which command takes the key."""
     answer = derive("explain", "mha", "devices=4")
     assert answer.code == 2
-    assert "devices= (devices that share the work) is taken by `derive devices` alone; leave it out" in answer.err
+    assert "has no devices (devices that share the work), which `derive devices` takes; leave it out" in answer.err

@@ -282,7 +282,7 @@ def test_flops_do_not_depend_on_key_value_heads_and_bytes_do() -> None:
 
 def _levels(time: dict[str, Any]) -> list[float | None]:
     """Seconds of each pipe and level."""
-    return [time[level] for level in ("mma", "exp", "vector", "convert", "l2", "dram")]
+    return [time[level] for level in ("mma", "exp", "vector", "convert", "shared", "l2", "dram")]
 
 
 def _amounts(part: Any, where: str = "") -> Iterator[tuple[str, Any]]:

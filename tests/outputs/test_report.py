@@ -222,7 +222,7 @@ def amounts_of(json_: Any) -> dict[str, tuple[float, float]]:
         }
         named |= {"intensity": s["intensity"]}
         if s.get("time"):
-            named |= {f"time.{pipe}": s["time"][pipe] for pipe in ("mma", "exp", "vector", "l2", "dram")}
+            named |= {f"time.{pipe}": s["time"][pipe] for pipe in ("mma", "exp", "vector", "shared", "l2", "dram")}
             named["seconds"] = s["time"]["seconds"]
         found |= {
             f"{schedule}|{key}": (n, 1e-12 if isinstance(n, float) else 0.0)

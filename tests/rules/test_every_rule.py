@@ -191,6 +191,8 @@ def drawn_numbers(random: Random) -> dict[str, int]:
     drawn |= {"d_v": random.randint(1, 2), "h_k": heads, "h": heads * random.randint(1, 2), "B": random.randint(1, 2)}
     parts = divisors(drawn["N_k"])
     drawn |= {"n_s": parts[len(parts) // 2], "N_p": drawn["N_q"]}
+    chunks = divisors(drawn["N_q"])
+    drawn |= {"C_t": chunks[len(chunks) // 2]}
     return drawn | {tile: random.randint(1, 3) for tile in ("B_r", "B_c", "B_d")}
 
 

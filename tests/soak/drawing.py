@@ -22,7 +22,7 @@ from tests.strategies import PAIRS
 
 LARGEST = {"N_q": 32, "N_k": 32, "N_p": 16, "B_r": 12, "B_c": 12, "B_d": 6, "C": 9, "h_k": 3, "B": 2}
 """The largest value that is drawn of a size; of a mask's, 16, and of any other, 4."""
-_OF_SCHEDULES = {"B_r", "B_c", "B_d", "C", "C_L2", "n_s"}
+_OF_SCHEDULES = {"B_r", "B_c", "B_d", "C", "C_L2", "n_s", "C_t"}
 _TILES = {"B_r": "N_q", "B_c": "N_k", "B_d": "d_v"}
 
 
