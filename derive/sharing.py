@@ -9,8 +9,8 @@ C CTAs run at once, issued in grid order, and sweep their tiles in step; a *wave
 * If not even the tiles of one step fit, H t > C_L2, nothing is shared: every SM-side read reaches HBM.
 * A CTA that sweeps its slice several times (Q, once for each key tile) reads it as often where it does not fit, and once if so.
 * Tensors that other grid loops carry have slices of their own (a bias of all heads beside each head's K and V); what is live
-  of them takes room too. So does what CTAs come back to by themselves, such as partial sums: that of two waves, or one
-  step's tiles.
+  of them takes room too. So does what CTAs come back to by themselves, such as partial sums: that of two waves (of a
+  round, where the grid comes back to a slice), or one step's tiles.
 * Sawtooth: when every other wave sweeps backwards, what the last wave left in the cache is read first and hits.
 
 Where a wave ends one slice and begins the next, part of both may stay: counted for n >= 2C, bounded from above otherwise.
@@ -136,9 +136,16 @@ class Sharing:
         return cases((one_slice, sp.Eq(self.slices, 1)), (whole, at_most(self.slices * n, running)), (apart, sp.true))
 
     @property
+    def waves_between(self) -> sp.Expr:
+        """Waves that may run between two uses of a slice: where one ends the next; all of a round that comes back."""
+        if self.rounds == 1:
+            return sp.Integer(2)
+        return up(self.slices * self.sharers_a_cache / self.running) + 1
+
+    @property
     def fits(self) -> sp.Basic:
-        """The live slices stay: H F <= C_L2; where a wave ends what its CTAs kept is there beside the next ones'."""
-        own = self.beside * least(self.waves, sp.Integer(2))
+        """The live slices stay: H F <= C_L2, beside what CTAs keep for themselves between two uses of a slice."""
+        own = self.beside * least(self.waves, self.waves_between)
         return at_most(self.live_bytes + own + self.others, C_L2)
 
     @property

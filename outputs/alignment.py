@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from derive.masks import TOP_LEFT
+from derive.places import Places, places
 from outputs.quantities import grouped
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ def other_alignment(answer: Explanation) -> list[str]:
     name = pattern.name + TOP_LEFT
     if pattern.name.endswith(TOP_LEFT):
         here, there, name = there, here, pattern.name.removesuffix(TOP_LEFT)
-    other = replace(pattern, name=name).mask(mask.rows, mask.columns)
+    keys = mask.source if isinstance(mask, Places) else mask
+    other = replace(pattern, name=name).mask(keys.rows, keys.columns, column=keys.column)
+    if other is not None and keys is not mask:
+        other = places(other, mask.column, mask.columns)
     kept = first.number(mask.pairs)
     would = None if other is None else first.number(other.pairs)
     if kept is None or would is None or kept == would:

@@ -15,6 +15,7 @@ from derive.exact import Number, holds, value
 from derive.growth.optimum import best_numerically
 from outputs.crossing import Changes, changes, count_at
 from outputs.deduction import account, unfitted
+from outputs.notation import with_one_length
 
 if TYPE_CHECKING:
     from derive.growth import Lead
@@ -37,10 +38,7 @@ class AtNumbers:
     def values(self) -> dict[str, Number]:
         """Numbers by name: those given, the machine's M, and N where both lengths are one."""
         made = unfitted(self.of.request, next(iter(self.of.accounts)), self.of.machine, self.of.options)
-        found = dict(made.values)
-        if self.of.alike and "N_k" in found:
-            found["N"] = found["N_k"]
-        return found
+        return with_one_length(made.values, bool(self.of.alike))
 
     def number(self, amount: sp.Basic) -> Number | None:
         """The exact value of *amount*, or ``None`` while one of its symbols has none."""

@@ -18,6 +18,7 @@ from derive.growth.parameters import exponents_of
 from derive.laws import Evidence, Known, Law, Regime, Roles, checked, laws, told_apart
 from derive.substitution import free, put
 from derive.symbols import C_L2, N, N_k, N_q, n_L2
+from outputs.notation import with_one_length
 from outputs.spelling import in_reading_order
 from rules.derivations import plan
 
@@ -165,10 +166,7 @@ class Growths:
     @cached_property
     def values(self) -> dict[str, Number]:
         """The numbers given, one length by its name."""
-        known = dict(self.account.values)
-        if self.answer.tied and "N_k" in known:
-            known["N"] = known["N_k"]
-        return known
+        return with_one_length(self.account.values, self.answer.tied)
 
     def _dram_at(self, length: int) -> Number | None:
         """HBM bytes at another length, tiles and all else as they are; splits that do not divide it leave it open."""

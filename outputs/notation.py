@@ -16,10 +16,11 @@ from derive.same import Same
 from derive.steps import Steps
 from derive.substitution import free, outermost
 from derive.substitution import put as put
-from derive.symbols import M
+from derive.symbols import M, N
 from outputs.spelling import rank
 
 if TYPE_CHECKING:
+    from derive.exact import Number
     from derive.growth import Growth
     from derive.growth.parameters import Condition
 
@@ -234,3 +235,9 @@ def _relation(e: Any) -> str:
     if operator in (">=", ">"):
         left, right, operator = right, left, operator.replace(">", "<")
     return f"{text(left)} {operator} {text(right)}"
+
+
+def with_one_length(values: Mapping[str, Number], tied: bool) -> dict[str, Number]:
+    """*values* by name, and N where there is one length: of queries and keys, or of tokens where keys have no other."""
+    length = values.get("N_k", values.get("N_q"))
+    return {**values, N.name: length} if tied and length is not None else dict(values)

@@ -13,8 +13,7 @@ from derive.exact import Number, value
 from derive.flops import Pipe
 from derive.met_blocks import Met
 from derive.substitution import free
-from derive.symbols import N
-from outputs.notation import put, text, tidy
+from outputs.notation import put, text, tidy, with_one_length
 from outputs.python_form import HELPERS, LOOKUP, identifier, python_form
 from outputs.spelling import in_reading_order, spelling
 
@@ -225,9 +224,7 @@ def _literal(number: Number) -> str:
 
 def _example(explanation: Explanation, account: Account, symbols: list[sp.Symbol]) -> Mapping[str, Number]:
     """A value for every symbol: the question's where it gives one."""
-    values = dict(account.values)
-    if explanation.tied and "N_k" in values:
-        values[N.name] = values["N_k"]
+    values = with_one_length(account.values, explanation.tied)
     return {s.name: values.get(s.name, _SAMPLE if s.is_integer else 2) for s in symbols}
 
 

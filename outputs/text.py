@@ -17,7 +17,7 @@ from outputs.best_sizes import best_sizes
 from outputs.closed_form import case_note, form, where
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
-from outputs.notation import text
+from outputs.notation import text, with_one_length
 from outputs.parts import Parts
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
@@ -79,16 +79,15 @@ def _changed_lines(before: str, after: str) -> list[str]:
 
 def _question(answer: Explanation) -> Section:
     request = answer.request
-    numbers = "  ".join(
-        f"{name} = {grouped(n)}" for name, n in (("N", request.numbers.get("N_k")),) if request.tied and n is not None
-    )
-    rest = [
-        f"{k} = {significant(v) if v.denominator > 1 else grouped(v)}"
-        for k, v in request.numbers.items()
-        if not (request.tied and k in ("N_q", "N_k"))
+    known = with_one_length(request.numbers, request.tied)
+    one = {"N_q", "N_k"} if "N" in known else set()
+    numbers = [
+        f"{k} = {significant(known[k]) if known[k].denominator > 1 else grouped(known[k])}"
+        for k in ("N", *request.numbers)
+        if k in known and k not in one
     ]
     tiles = answer.accounts[-1].values
-    rest += [
+    numbers += [
         f"{k} = {grouped(tiles[k])}" for k in ("B_r", "B_c", "B_d", "C_t") if k in tiles and k not in request.numbers
     ]
     mask: Mask | None = answer.accounts[0].derivation.start.mask
@@ -98,8 +97,8 @@ def _question(answer: Explanation) -> Section:
         f"{request.variant.direction}, {request.variant.seen_by(mask)}, {request.operand.name}"
         f" (b = {significant(request.operand.width, 3)} B{', ' + types if types else ''})",
     ]
-    if numbers or rest:
-        lines.append("  ".join(filter(None, (numbers, *rest))))
+    if numbers:
+        lines.append("  ".join(numbers))
     lines += [*sparse_at(answer.accounts), *other_alignment(answer)]
     if answer.machine is not None:
         lines.append(f"on {answer.machine.id}: {answer.machine.name}")

@@ -16,14 +16,13 @@ from derive.errors import BadValueError, PreconditionError
 from derive.exact import value
 from derive.masks import patterns
 from derive.rewrite import Derivation
-from derive.symbols import MAY_BE_ZERO, N_k, N_q
+from derive.symbols import MEANINGS, N_k, N_q
 from outputs.testing import strategies as published
 from rules.derivations import names as schedule_names
 from rules.derivations import plan
 
 extents = st.integers(1, 20)
 tiles = st.integers(1, 8)
-widths = st.integers(1, 4)
 
 
 def applies(name: str, schedule: str, mask: str = "full") -> bool:
@@ -53,44 +52,34 @@ schedules = st.sampled_from(FORWARD)
 """Variants of plain attention, forward, and the schedules that fit all of them."""
 INTERVALS = tuple(p.name for p in patterns() if (mask := p.mask(N_q, N_k)) is None or mask.is_one_interval)
 """Masks whose keys stand together: every schedule counts the tiles they leave."""
-masks = st.sampled_from(tuple(dict.fromkeys(INTERVALS)))
+masks = published.masks().map(lambda pattern: pattern.name).filter(INTERVALS.__contains__)
+LARGEST = dict.fromkeys(("N_q", "N_k"), 20) | dict.fromkeys(("d", "d_v", "d_c", "d_r", "d_i", "h_i"), 4)
+LARGEST |= dict.fromkeys(("l_c", "l_s", "n_b"), 4) | {"h": 9, "h_k": 3, "B": 2, "d_s": 2, "n_page": 5}
+LARGEST |= dict.fromkeys(("B_r", "B_c", "B_d"), 8)
+MASK_SIZES = dict.fromkeys(sorted({name for pattern in patterns() for name in pattern.sizes}), 24)
+"""The largest value of each symbol: of a size of a mask more than the keys there are."""
+
+
+def by_symbol(largest: dict[str, int]) -> st.SearchStrategy[dict[str, int]]:
+    """What projects that use this one draw by the keys a person types, with the names of the symbols."""
+    names = {MEANINGS[name].key: name for name in largest}
+    return published.shapes(**{key: largest[name] for key, name in names.items()}).map(
+        lambda found: {names[key]: size for key, size in found.items()}
+    )
 
 
 def mask_sizes() -> st.SearchStrategy[dict[str, int]]:
     """A value for every size of every mask, from the least it may be to more than the keys there are."""
-    sizes = {name for pattern in patterns() for name in pattern.sizes}
-    return st.fixed_dictionaries({name: st.integers(int(name not in MAY_BE_ZERO), 24) for name in sorted(sizes)})
+    return by_symbol(MASK_SIZES)
 
 
 @st.composite
 def shapes(draw: st.DrawFn) -> dict[str, int]:
     """A value for every symbol of every variant and schedule; hk divides h, splits N_k, chunks N_q, and tiles nothing."""
-    h_k, keys, queries = draw(st.integers(1, 3)), draw(extents), draw(extents)
-    return {
-        "N_q": queries,
-        "C_t": draw(st.sampled_from(divisors(queries))),
-        "N_k": keys,
-        "n_s": draw(st.sampled_from(divisors(keys))),
-        "n_t": draw(st.integers(1, keys)),
-        "d": draw(widths),
-        "d_v": draw(widths),
-        "d_c": draw(widths),
-        "d_r": draw(widths),
-        "d_i": draw(widths),
-        "h_i": draw(widths),
-        "d_s": draw(st.integers(1, 2)),
-        "l_c": draw(widths),
-        "l_s": draw(widths),
-        "n_b": draw(widths),
-        "n_page": draw(st.integers(1, 5)),
-        "h_k": h_k,
-        "h": h_k * draw(st.integers(1, 3)),
-        "B": draw(st.integers(1, 2)),
-        "B_r": draw(tiles),
-        "B_c": draw(tiles),
-        "B_d": draw(tiles),
-        **draw(mask_sizes()),
-    }
+    found = draw(by_symbol({**LARGEST, **MASK_SIZES}))
+    queries, keys = found["N_q"], found["N_k"]
+    parts = {"n_s": draw(st.sampled_from(divisors(keys))), "C_t": draw(st.sampled_from(divisors(queries)))}
+    return {**found, **parts, "n_t": draw(st.integers(1, keys))}
 
 
 @lru_cache(maxsize=512)

@@ -10,7 +10,7 @@ from derive.flops import Pipe
 from derive.substitution import free
 from derive.symbols import M
 from outputs.formula import latex
-from outputs.notation import put, regime
+from outputs.notation import put, regime, with_one_length
 from outputs.paper.layout import Claim, Claims, Layout, defined, displayed
 from outputs.paper.sources import cited
 from outputs.paper.tex import cell, escaped, numbered, quantity, table
@@ -18,6 +18,7 @@ from outputs.quantities import significant, size
 from outputs.spelling import in_reading_order, spelling
 
 if TYPE_CHECKING:
+    from derive.exact import Number
     from outputs.account import Account
     from outputs.explanation import Explanation
 
@@ -59,15 +60,14 @@ def status(claim: Claim) -> str:
 def notation(explanation: Explanation, layout: Layout) -> list[str]:
     """The symbols used, with their meaning and, where they have one, their value."""
     used: set[sp.Symbol] = set()
-    values: dict[str, object] = {}
+    values: dict[str, Number] = {}
     for account in explanation.accounts:
         for amount in amounts(account).values():
             used |= free(put(amount, explanation.shown))
         if account.growth(explanation.alike) is not None:
             used.add(M)
         values |= {name: value for name, value in account.values.items() if name not in values}
-    if explanation.tied and "N_k" in values:
-        values["N"] = values["N_k"]
+    values = with_one_length(values, explanation.tied)
     rows = []
     for symbol in in_reading_order(s for s in used if spelling(s.name).says):
         spelt = spelling(symbol.name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from derive.errors import BadValueError
 from derive.exact import Number
 from derive.symbols import M
-from outputs.notation import text
+from outputs.notation import text, with_one_length
 from outputs.pictures.amounts import COUNTS
 from outputs.pictures.lengths import by_length
 from outputs.pictures.regimes import along_memory
@@ -41,10 +41,9 @@ def _title(start: Start, *left_out: str) -> str:
     words = [request.variant.name]
     words += [f"mask {request.pattern.name}"] if request.pattern.name != "full" else []
     words += [start.answer.machine.id] if start.answer.machine else []
-    numbers: dict[str, Number] = dict(request.numbers)
-    if start.answer.tied and "N_k" in numbers:
-        numbers = {"N": numbers["N_k"], **{n: v for n, v in numbers.items() if n not in ("N_q", "N_k")}}
-    shown = {n: v for n, v in numbers.items() if n not in left_out and n not in _MACHINES}
+    known = with_one_length(request.numbers, start.answer.tied)
+    one = {"N_q", "N_k"} if "N" in known else set()
+    shown = {n: known[n] for n in ("N", *request.numbers) if n in known and n not in one | _MACHINES | {*left_out}}
     words += [f"{n} = {significant(v)}" for n, v in shown.items()]
     return ", ".join(words)
 

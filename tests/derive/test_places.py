@@ -29,6 +29,7 @@ from derive.schedule import Loop
 from derive.symbols import B_c, B_r, C_k, N_k, N_q, W, n_t
 from derive.traffic import compulsory
 from rules.derivations import plan
+from tests.outputs.command import derive
 from tests.rules.meaning import counted, walked
 from tests.strategies import fitted, shapes
 
@@ -269,3 +270,11 @@ def test_a_dense_indexer_sees_what_the_mask_says() -> None:
     assert keys.says == own.says
     assert narrowest((keys, own)) == own
     assert narrowest(()) is None
+
+
+def test_the_other_alignment_is_that_of_the_keys_that_are_selected_from() -> None:
+    """Of as many queries as keys both are one; of fewer, the other is counted by the places that it would leave."""
+    words = ("explain", "topk", "mask=window", "W=3", "d=4", "topk=2", "--schedule", "per-query")
+    assert "would keep" not in derive(*words, "N=9").out
+    out = derive(*words, "Nq=4", "Nk=9").out
+    assert "mask=window-tl is top-left and would keep 7 pairs, not 8" in " ".join(out.split())

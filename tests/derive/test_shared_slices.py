@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from derive.exact import holds, value
 from derive.lru import replay_cache
 from derive.residency import dram
 from derive.sharing import sharings
+from tests.rules.meaning import cache_agrees
 from tests.strategies import derivation, shapes
 
 SEVERAL = ("bias", "bias-per-head", "bias-per-key", "alibi", "sink-logits", "grouped-latent", "grouped-tied")
@@ -47,3 +49,11 @@ def test_slices_of_several_kinds_leave_room_for_each_other(
         assert shown <= counted
         if holds(shared.is_exact(masked=mask != "full"), at):
             assert shown == counted
+
+
+@pytest.mark.parametrize("running", [1, 2, 3, 8])
+def test_partial_sums_of_a_whole_round_pass_before_the_grid_comes_back(running: int) -> None:
+    """A logit a head, read again for each row tile once all heads had theirs: flash1, queries outermost, any capacity."""
+    schedule = derivation("sink-logits", "flash1", "full", order="query").schedule
+    numbers = {"N_q": 4, "N_k": 1, "d": 1, "d_v": 3, "h": 4, "B": 2, "B_r": 1, "B_c": 1}
+    assert all(cache_agrees(schedule, numbers, running=running, capacity=room) for room in range(8, 200, 4))

@@ -86,7 +86,19 @@ def test_no_more_is_held_than_the_footprint(pair: tuple[str, str], mask: str, nu
 def test_compulsory_dram_and_sm_bytes_are_in_order(pair: tuple[str, str], mask: str, numbers: dict[str, int]) -> None:
     """0 <= compulsory <= SM-side, and HBM traffic lies between nothing and the SM-side count, tensor by tensor."""
     cut, numbers = derivation(*pair, mask).schedule, fixed(pair[0], numbers)
-    machine = {"C": 4, "C_L2": 600, "b": 2, "b_kv": 2, "b_s": 2, "b_p": 2, "b_l": 2, "b_acc": 4, "b_part": 4, "b_h": 2}
+    machine = {
+        "C": 4,
+        "C_L2": 600,
+        "b": 2,
+        "b_kv": 2,
+        "b_s": 2,
+        "b_p": 2,
+        "b_l": 2,
+        "b_acc": 4,
+        "b_part": 4,
+        "b_h": 2,
+        "b_i": 2,
+    }
     seen, hbm = traffic(cut).by_tensor, dram(cut).by_tensor
     for name, move in compulsory(cut.graph).by_tensor.items():
         assert 0 <= value(move.read, numbers) <= value(seen[name].read, numbers)

@@ -24,6 +24,9 @@ RESIDENT, FLOP, EXECUTES, CONSTANT = (
     "hardware/constant.py",
 )
 
+PAGED = ("tests/derive/test_paged.py",)
+PLACES, PLACE = "derive/places.py", ("tests/derive/test_places.py",)
+CHUNKS, CHUNK = "rules/algebra/chunk_recurrence.py", ("tests/rules/test_chunk_recurrence.py",)
 DIFFERENTIATE = ("tests/derive/test_differentiate.py",)
 D = "derive/differentiate.py"
 
@@ -44,6 +47,23 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (T, "rows = _query_rows(prefix, tensor, met) if keys_vary else met.query_rows_once", "rows = _query_rows(prefix, tensor, met)", "rows met once", TRAFFIC),
     (T, "cases((met.query_rows, sp.Eq(between, 1)), (met.query_rows_met, sp.true))", "met.query_rows", "the last tile stays although heads come between", TRAFFIC),
     (T, "mask.rows_touched if index == mask.row else mask.keys_touched", "extent", "compulsory ignores masks", TRAFFIC),
+    # rows that lie in pages
+    ("derive/page_entries.py", "Gcd(page, run)", "sp.Integer(1)", "every boundary of a part straddles a page", PAGED),
+    ("derive/page_entries.py", "cut[0].trips - 1 - down", "cut[0].trips - down", "one boundary too many is straddled", PAGED),
+    ("derive/page_tables.py", "1 + up((sp.Mul", "up((sp.Mul", "a tile begins where a page does", PAGED),
+    ("derive/page_tables.py", "replace(rows, name=tensor.name, width=tensor.width)", "tensor", "a pool is shared whole", PAGED),
+    (T, "rows *= paging.extent / (paging.entry.extent * paging.row.extent)", "rows *= sp.Integer(1)", "the last page is read whole", PAGED),
+    ("derive/selection.py", "number % size", "number * 0", "a page has one row", PAGED),
+    ("rules/schedule/pack_heads.py", "if t.name not in tabled", "", "heads are packed to share a table", PAGED),
+    # places of selected keys
+    (PLACES, "return found + least(ragged, self.columns) * past", "return found", "queries past the last key see none of its chunk", PLACE),
+    (PLACES, "return rising + falling - top * self.rows", "return rising", "no window is cut short at the end", PLACE),
+    (PLACES, "m * (m + 1) / 2 + self.columns * (length - m)", "m * (m + 1) / 2", "no query sees more than it selects", PLACE),
+    (PLACES, "seen -= most(self._left_in_the_first_chunk(*chunk), ZERO)", "pass", "the first chunk's queries select all of it", PLACE),
+    (T, "rows = selected.most_apart", "pass", "compulsory rows are places or keys, whichever are fewer", PLACE),
+    # chunks of a recurrence
+    (CHUNKS, "Map.MUL, Reduce.SUM, mask),\n        Einsum(y,", "Map.MUL, Reduce.SUM),\n        Einsum(y,", "scores of a chunk are whole squares", CHUNK),
+    (CHUNKS, "not set(answer.reduced) <= set(t.indices)", "set(answer.reduced) <= set(t.indices)", "values take the place of keys", CHUNK),
     # parts of the keys in a backward pass
     (T, "tensor.size * repeats if once else size * repeats * met.parts_met", "tensor.size * repeats", "parts share what no tile cuts", ("tests/rules/test_split_sums.py",)),
     ("rules/algebra/split_sums.py", "if ROW in {i.name for i in e.space}", "", "sums without queries have copies too", ("tests/rules/test_split_sums.py",)),
@@ -88,7 +108,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (SHARING, "whole = full * self.slices + last", "whole = full * self.slices", "the last wave reads nothing", RESIDENCY),
     (SHARING, "at_most(self.live_bytes + own + self.others, C_L2)", "at_most(self.slice_bytes + own + self.others, C_L2)", "one slice fits for all", RESIDENCY),
     (SHARING, "at_most(self.live_bytes + own + self.others, C_L2)", "at_most(self.live_bytes + own + self.others + 1, C_L2)", "a byte short of fitting", RESIDENCY),
-    (SHARING, "own = self.beside * least(self.waves, sp.Integer(2))", "own = self.beside", "what a wave leaves needs no room in the next", RESIDENCY),
+    (SHARING, "own = self.beside * least(self.waves, self.waves_between)", "own = self.beside", "what a wave leaves needs no room in the next", RESIDENCY),
     (SHARING, "at_most(self.live * self.step_bytes + self.beside_step + self.others, C_L2)", "at_most(self.step_bytes + self.beside_step + self.others, C_L2)", "one slice's tiles stay for all", RESIDENCY),
     (SHARING, "at_most(self.live * self.step_bytes + self.beside_step + self.others, C_L2)", "sp.true", "tiles of a step always stay", RESIDENCY),
     (SHARING, "again - self._kept_at_turns(again - once)", "again", "a sawtooth saves nothing", RESIDENCY),

@@ -42,6 +42,16 @@ def test_the_running_example_reads_as_its_derivation() -> None:
         assert words in out, words
 
 
+@pytest.mark.parametrize("name", variant_names())
+def test_every_number_of_a_question_stands_in_its_head(name: str) -> None:
+    """Each as it was typed, one length as N, whichever of queries and keys the variant has."""
+    given = numbers_for(name, 1020)
+    schedule = find_variant(name).schedules[-1]
+    head = text(name, *given, "--schedule", schedule).split("\n\n")[0]
+    for _, value in (word.split("=") for word in given):
+        assert re.search(rf"\b\w+ = {int(value):,}\b", head), (value, head)
+
+
 ASKED = [
     (name, mask)
     for name, mask in product(variant_names(), ("full", "causal", "causal-tl"))

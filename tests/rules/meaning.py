@@ -20,7 +20,7 @@ from derive.replay import walk
 from derive.residency import dram
 from derive.rewrite import Rule
 from derive.schedule import Kernel, Loop, Schedule
-from derive.sharing import sharing
+from derive.sharing import sharings
 from derive.traffic import traffic
 
 Subject = Graph | Schedule
@@ -95,7 +95,10 @@ def walked(schedule: Schedule, numbers: Numbers) -> dict[str, tuple[Any, Any]]:
 
 
 def cache_agrees(schedule: Schedule, numbers: Numbers, *, running: int, capacity: int, caches: int = 1) -> bool:
-    """Whether an LRU cache shows of shared tensors what the wave model says: as much where it is exact, else no more."""
+    """Whether an LRU cache shows of shared tensors what the wave model says: as much where it is exact, else no more.
+
+    Beside what CTAs keep for themselves no more, but for what an earlier kernel hands on: its lines are that kernel's tiles.
+    """
     masked = schedule.graph.mask is not None
     widths = dict.fromkeys(schedule.graph.tensors, Fraction(2))
     at = {**numbers, "C": running, "C_L2": capacity, "n_L2": caches}
@@ -105,13 +108,14 @@ def cache_agrees(schedule: Schedule, numbers: Numbers, *, running: int, capacity
         moves = dram(schedule).by_tensor
     except DomainError:  # a nest that would sum something again is refused, not counted
         return True
-    for kernel in schedule.kernels:
-        shared = sharing(schedule, kernel)
-        if shared is None or value(shared.beside, at) != 0:
+    for shared in (s for kernel in schedule.kernels for s in sharings(schedule, kernel)):
+        alone = value(shared.beside, at) == 0
+        if not alone and any(t.name in schedule.graph.producers for t in shared.tensors):
             continue
         formula = sum(2 * value(moves[t.name].read, at) for t in shared.tensors)
         witness = sum(replayed[t.name][0] for t in shared.tensors)
-        if witness > formula or (witness < formula and holds(shared.is_exact(masked=masked), at)):
+        exact = alone and holds(shared.is_exact(masked=masked), at)
+        if witness > formula or (witness < formula and exact):
             return False
     return True
 
