@@ -203,7 +203,7 @@ TERMS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("derive/growth/posynomial.py", "else inside - 1", "else inside", "a floor loses nothing", (GROWN + "posynomial.py",)),
     ("derive/growth/constants.py", "constant *= (term.coefficient * share / sp.Rational(w)) ** sp.Rational(w)", "constant *= (term.coefficient / sp.Rational(w)) ** sp.Rational(w)", "fast memory is not shared", (GROWN + "constants.py",)),
     ("derive/growth/regimes.py", "return Rival(forms, tuple(parameters.normal(c) for c in found.needs))", "return Rival(forms, ())", "tiles fit everywhere", (GROWN + "regimes.py",)),
-    ("derive/growth/tile_bounds.py", "else most(rows / 2, self.query_rows_once)", "else rows", "the last row tile does not stay", (GROWN + "tile_bounds.py",)),
+    ("derive/growth/tile_bounds.py", "/ self.keys.tile) / 2, self.query_rows_once)", "/ self.keys.tile), self.query_rows_once)", "the last row tile does not stay", (GROWN + "tile_bounds.py",)),
     ("derive/growth/count.py", "                found = less\n", "                pass\n", "single trips save nothing", (GROWN + "constants.py",)),
     ("derive/growth/count.py", "continue  # a tile as large as that extent fits nowhere in the region", "raise", "a regime without room for a whole extent is refused", (GROWN + "classes.py",)),
     # machines
