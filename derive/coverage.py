@@ -16,6 +16,7 @@ from derive.extremes import least
 from derive.mask import Mask
 from derive.met_blocks import COUNTS, Listed, Met
 from derive.places import Places
+from derive.row_tiles import are_plain
 from derive.schedule import Loop
 from derive.symbols import C_b
 
@@ -276,10 +277,17 @@ def coverage(mask: Mask | None, loops: tuple[Loop, ...]) -> Coverage | None:
             )
         return PlacesCoverage(mask, rows, keys)
     keys_outside = loops.index(keys) < loops.index(rows)
-    if not rows.grid and not keys.grid and not (keys_outside and mask.is_one_interval):
+    plain = not isinstance(mask, BlockList) and (mask.is_one_interval or are_plain(mask))
+    in_turn = not rows.grid and not keys.grid
+    if in_turn and mask.part and mask.copies != 1:
         raise DomainError(
-            f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask whose "
-            f"keys stand together; got {', '.join(map(str, loops))}"
+            f"tiles skipped under {mask.name} in parts of the keys would be added up part by part, row tile by row tile and "
+            "key by key, which takes minutes; leave the parts out, or take a mask whose keys stand together"
+        )
+    if in_turn and not (keys_outside and plain):
+        raise DomainError(
+            f"tiles skipped under {mask.name} are counted with rows on the grid, or inside the keys under a mask of a few "
+            f"intervals that rise with the query; got {', '.join(map(str, loops))}"
         )
     if isinstance(mask, BlockList):
         return BlockCoverage(mask, rows, keys)

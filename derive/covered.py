@@ -15,6 +15,7 @@ import sympy as sp
 from derive.extremes import down, least, most, up
 from derive.interval import Interval
 from derive.mask import Mask, Span, united
+from derive.row_tiles import rows_that_stay
 from derive.schedule import Loop
 from derive.symbols import dummy
 
@@ -128,6 +129,8 @@ class Coverage:
 
         A row tile that is the last to meet one key tile and the first to meet the next stays in between.
         """
+        if not self.mask.is_one_interval:
+            return self.query_rows_met - rows_that_stay(self.mask, self.rows, self.keys)
         if not self.mask.starts_at_key_0:
             return self._rows_weighted(lambda i: self.tiles_of(i) - self._stays(i))
         last = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import floor as floor_of
 from math import gcd, lcm, prod
 from typing import Any
@@ -18,7 +19,8 @@ import sympy as sp
 
 from derive.errors import DomainError, UnboundError
 from derive.met_blocks import COUNTS, Met, met
-from derive.pieces import NoFastSumError, Piece, added, combined, floored, stepped, winner
+from derive.pieces import NoFastSumError, Piece, added, agreeing, combined, floored, multiplied, stepped, winner
+from derive.same import Same
 from derive.steps import Steps
 from derive.substitution import symbols_in
 
@@ -151,6 +153,14 @@ class Gcd(sp.Function):  # type: ignore[misc]
 
 
 def _sum(expression: Any, values: Values) -> Number:
+    """A sum stands in many amounts of one answer: it is added up once for the same numbers."""
+    names = sorted(s.name for s in symbols_in(expression) if s.name in values)
+    return _added_up(expression, tuple((name, values[name]) for name in names))
+
+
+@lru_cache(maxsize=2**14)
+def _added_up(expression: Any, numbers: tuple[tuple[str, Number], ...]) -> Number:
+    values = dict(numbers)
     summand, *within, (index, low, high) = expression.args
     first, last = _evaluate(low, values), _evaluate(high, values)
     if last < first:
@@ -238,10 +248,9 @@ def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) 
         return combined([_pieces(a, variable, values, first, last) for a in e.args], lambda parts: [added(parts)])
     if e.is_Mul:
         moving = [a for a in e.args if index in symbols_in(a)]
-        if len(moving) != 1:
-            raise NoFastSumError(f"{e} multiplies two terms that both change with {index}")
-        factor = Fraction(prod(_evaluate(a, values) for a in e.args if a is not moving[0]))
-        return [p.scaled(factor) for p in _pieces(moving[0], variable, values, first, last)]
+        factor = Fraction(prod(_evaluate(a, values) for a in e.args if index not in symbols_in(a)))
+        factors = [_pieces(a, variable, values, first, last) for a in moving]
+        return combined(factors, lambda parts: [multiplied(parts).scaled(factor)])
     if e.func is sp.floor:
         return [floored(p) for p in _pieces(e.args[0], variable, values, first, last)]
     if e.func is sp.ceiling:
@@ -251,6 +260,8 @@ def _pieces(e: Any, variable: _Variable, values: Values, first: int, last: int) 
         ]
     if e.func is Steps:
         return [s for p in _pieces(e.args[0], variable, values, first, last) for s in stepped(p, e.runs)]
+    if e.func is Same:
+        return combined([_pieces(a, variable, values, first, last) for a in e.args], lambda parts: agreeing(*parts))
     if e.func in (sp.Min, sp.Max):
         keep_larger = e.func is sp.Max
         found = _pieces(e.args[0], variable, values, first, last)
@@ -273,6 +284,7 @@ _RULES: dict[Any, Callable[[Any, Values], Number]] = {
     Gcd: _gcd,
     Steps: _steps,
     Met: _met,
+    Same: _compare(lambda a, b: a == b),
     sp.Piecewise: _piecewise,
     sp.Sum: _sum,
     sp.StrictLessThan: _compare(lambda a, b: a < b),

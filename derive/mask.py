@@ -119,9 +119,10 @@ class Mask:
     @property
     def pairs(self) -> sp.Expr:
         """How many (query, key) pairs it keeps."""
-        return sp.Add(*(self._pairs_of(interval) for interval in self.intervals))
+        return sp.Add(*(self.pairs_of(interval) for interval in self.intervals))
 
-    def _pairs_of(self, interval: Interval) -> sp.Expr:
+    def pairs_of(self, interval: Interval) -> sp.Expr:
+        """How many pairs of one of its intervals it keeps."""
         since = ZERO if interval.since is None else least(interval.since, self.rows)
         until = self.rows if interval.until is None else least(interval.until, self.rows)
         ends = interval.first, interval.last

@@ -5,6 +5,7 @@ Source: the floor-sum reduction is the one of Graham, Knuth & Patashnik, Concret
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -110,6 +111,36 @@ def winner(left: Piece, right: Piece, keep_larger: bool) -> list[Piece]:
     before, after = (right, left) if rises == keep_larger else (left, right)
     cut = [(before, left.first, low - 1), (after, low, left.last)]
     return [piece.on(first, last) for piece, first, last in cut if first <= last]
+
+
+def multiplied(parts: list[Piece]) -> Piece:
+    """The product of pieces of one range, of which one at most moves.
+
+    Raises:
+        NoFastSumError: two of them move.
+    """
+    constant = Fraction(1)
+    moving = None
+    for part in parts:
+        if part.slope == 0 and not part.floors:
+            constant *= part.constant
+        elif moving is None:
+            moving = part
+        else:
+            raise NoFastSumError("a product of two terms that both move")
+    return (moving or Piece(parts[0].first, parts[0].last, Fraction(0), Fraction(1))).scaled(constant)
+
+
+def agreeing(left: Piece, right: Piece) -> list[Piece]:
+    """1 where two pieces of one range are equal, 0 elsewhere."""
+    difference = left.plus(right.scaled(Fraction(-1)))
+    if difference.direction() < 0:
+        difference = difference.scaled(Fraction(-1))
+    span = range(left.first, left.last + 1)
+    begin = left.first + bisect_left(span, Fraction(0), key=difference.at)
+    end = left.first + bisect_right(span, Fraction(0), key=difference.at)
+    cut = [(0, left.first, begin - 1), (1, begin, end - 1), (0, end, left.last)]
+    return [Piece(first, last, Fraction(0), Fraction(same)) for same, first, last in cut if first <= last]
 
 
 def stepped(piece: Piece, runs: list[tuple[int, int]]) -> list[Piece]:

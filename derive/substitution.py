@@ -72,6 +72,12 @@ def opened(expression: sp.Expr, names: Mapping[sp.Expr, sp.Symbol]) -> sp.Expr:
     return put(expression, {name: part for part, name in names.items()})
 
 
+def expanded(expression: sp.Expr) -> sp.Expr:
+    """*expression* as a sum of products, whatever is neither left as it is."""
+    names: dict[sp.Expr, sp.Symbol] = {}
+    return opened(sp.expand(sealed(expression, names)), names)
+
+
 def multiplied_out(expression: sp.Expr) -> sp.Expr:
     """*expression* as a sum of products; minima, maxima and roundings stay as they are, a sum over a sum is two sums."""
     names: dict[sp.Expr, sp.Symbol] = {}

@@ -14,7 +14,7 @@ from hardware.roofline import PIPES
 from outputs.account import by_tensor
 from outputs.best_sizes import at, best_of
 from outputs.latex import step_latex
-from outputs.notation import regime
+from outputs.notation import put, regime, text
 from outputs.sparsity import levels
 from outputs.splits import splits
 from outputs.trade import Trade, trades
@@ -138,19 +138,41 @@ def readable(account: Account, amount: sp.Basic) -> str:
     widths = {s: sp.Rational(account.values[s.name]) for s in amount.atoms(sp.Symbol) if s.name.split("_")[0] == "b"}
     if not amount.has(sp.Min, sp.Max, sp.Piecewise, sp.Sum, sp.floor):
         return str(amount.xreplace(widths))
-    return str(_WidthPrinter(widths).doprint(amount))
+    return _WidthPrinter(widths).printed(amount)
 
 
 class _WidthPrinter(StrPrinter):  # type: ignore[misc]
-    """Prints widths as numbers: putting them in would rebuild, and re-examine, every minimum of a long count."""
+    """Prints widths as numbers: putting them in would rebuild, and re-examine, every minimum of a long count.
+
+    Sums are printed apart from what they stand in: to put terms in order SymPy asks each sum for its value, for seconds.
+    """
 
     def __init__(self, widths: dict[sp.Symbol, sp.Rational]) -> None:
         super().__init__()
         self._widths = widths
+        self._sums: dict[sp.Symbol, str] = {}
+
+    def printed(self, amount: sp.Basic) -> str:
+        """*amount* as text."""
+        places: dict[sp.Basic, sp.Symbol] = {}
+        for total in sorted(_outermost_sums(amount), key=text):
+            term, *limits = total.args
+            ends = ", ".join(f"({', '.join(map(self.printed, limit.args))})" for limit in limits)
+            places[total] = sp.Symbol(f"Sum_{len(self._sums)}")
+            self._sums[places[total]] = f"Sum({self.printed(term)}, {ends})"
+        return str(self.doprint(put(amount, places)))
 
     def _print_Symbol(self, expr: sp.Symbol) -> str:
+        if expr in self._sums:
+            return self._sums[expr]
         width = self._widths.get(expr)
         return expr.name if width is None else (str(width) if width.q == 1 else f"({width})")
+
+
+def _outermost_sums(amount: sp.Basic) -> set[sp.Sum]:
+    if isinstance(amount, sp.Sum):
+        return {amount}
+    return {total for part in amount.args for total in _outermost_sums(part)}
 
 
 def _known(account: Account, amount: sp.Expr | None) -> Json:

@@ -12,6 +12,7 @@ from sympy.printing.latex import LatexPrinter
 
 from derive.exact import Gcd
 from derive.met_blocks import Listed, Met
+from derive.same import Same
 from derive.steps import Steps
 from outputs.notation import RELATIONS, fraction, in_order, text
 from outputs.spelling import spelling
@@ -19,7 +20,7 @@ from outputs.spelling import spelling
 _SIGNS = {"<=": r"\le", "<": "<", "=": "=", "!=": r"\ne"}
 _NODES = (
     sp.Symbol, sp.Rational, sp.Add, sp.Mul, sp.Pow, sp.ceiling, sp.floor, sp.Min, sp.Max, sp.Sum, sp.Piecewise, sp.And,
-    sp.Or, Gcd, Steps, Met, Listed, sp.KroneckerDelta, sp.exp, sp.log, sp.Indexed, sp.IndexedBase, sp.Tuple,
+    sp.Or, Gcd, Steps, Met, Listed, Same, sp.KroneckerDelta, sp.exp, sp.log, sp.Indexed, sp.IndexedBase, sp.Tuple,
     sp.logic.boolalg.BooleanAtom, sp.core.relational.Relational, sp.functions.elementary.piecewise.ExprCondPair, sp.Idx,
 )  # fmt: skip
 """What has a notation, besides ``max`` over a range."""
@@ -117,6 +118,10 @@ class HousePrinter(LatexPrinter):  # type: ignore[misc]
     def _print_Met(self, expr: Any) -> str:
         shown = ", ".join(self._print(a) for a in expr.shown)
         return rf"\operatorname{{{expr.counts}}}\left({shown}\right)"
+
+    def _print_Same(self, expr: Any) -> str:
+        left, right = (self._print(a) for a in expr.args)
+        return rf"\left[{left} = {right}\right]"
 
     def _print_KroneckerDelta(self, expr: Any, exp: Any = None) -> str:  # noqa: ARG002
         return rf"\delta_{{{self._print(expr.args[0])} {self._print(expr.args[1])}}}"

@@ -16,6 +16,7 @@ import sympy as sp
 
 from derive.exact import Gcd
 from derive.met_blocks import Met, Rows
+from derive.same import Same
 from derive.steps import Steps
 from derive.substitution import outermost
 from outputs.notation import RELATIONS, divides
@@ -239,4 +240,4 @@ def name(symbol: str) -> str:
 
 
 _ROUNDED: Mapping[Any, str] = {sp.floor: "floor", sp.ceiling: "ceil"}
-_CALLED: Mapping[Any, str] = {sp.Add: "add", sp.Min: "min", sp.Max: "max", sp.Mod: "mod", Gcd: "gcd"}
+_CALLED: Mapping[Any, str] = {sp.Add: "add", sp.Min: "min", sp.Max: "max", sp.Mod: "mod", Gcd: "gcd", Same: "same"}

@@ -57,9 +57,9 @@ _ROWS = frozenset({"mtd", "msqrt"})
 """Elements that make a row of what they hold; ``math`` does too, until a style sheet gives it another box."""
 _NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 _WORDS = re.compile(r"\\(text|mathrm|operatorname)\{([^{}\\$]*)\}")
-_FORMULA = re.compile(r"[A-Za-z0-9 {}_^&+\-*/=<>()',.:;|\\]*", re.ASCII)
+_FORMULA = re.compile(r"[A-Za-z0-9 {}_^&+\-*/=<>()\[\]',.:;|\\]*", re.ASCII)
 _LIMITS = frozenset({"∑", "max", "min"})
-_FENCES = frozenset("()⌈⌉⌊⌋")
+_FENCES = frozenset("()[]⌈⌉⌊⌋")
 _FUNCTIONS = frozenset({"max", "min", "gcd", "exp", "log", "tanh"})
 
 

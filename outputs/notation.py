@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sympy as sp
 
 from derive.met_blocks import Met
+from derive.same import Same
 from derive.steps import Steps
 from derive.substitution import free, outermost
 from derive.substitution import put as put
@@ -60,7 +61,7 @@ def tidy(expression: sp.Expr) -> sp.Expr:
 @lru_cache(maxsize=256)
 def cases(expression: sp.Expr) -> list[tuple[sp.Expr, sp.Basic]]:
     """The cases of *expression* with equal conditions told apart once: ``[(amount, condition), ..., (amount, True)]``."""
-    choices = sorted(expression.atoms(sp.Piecewise), key=lambda p: (sp.count_ops(p), str(p)))
+    choices = sorted(expression.atoms(sp.Piecewise), key=lambda p: (sp.count_ops(p), _word(p)))
     inner = next((p for p in choices if not any(a.has(sp.Piecewise) for a, _ in p.args)), None)
     if inner is None:
         return [(expression, sp.true)]
@@ -145,6 +146,8 @@ def _print(e: Any) -> tuple[str, int]:
         return f"steps({text(e.args[0])}: {', '.join(shown)})", _ATOM
     if isinstance(e, Met):
         return f"{e.counts}({', '.join(map(text, e.shown))})", _ATOM
+    if isinstance(e, Same):
+        return f"[{text(e.args[0])} = {text(e.args[1])}]", _ATOM
     if e.func.__name__ == "Gcd":
         return f"gcd({text(e.args[0])}, {text(e.args[1])})", _ATOM
     raise TypeError(f"{e.func.__name__} has no house notation: {e}")

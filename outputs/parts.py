@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import sympy as sp
 
+from derive.substitution import expanded
 from outputs.notation import put, text, tidy
 
 MOST_CONDITIONS = 2
@@ -43,7 +44,7 @@ class Parts:
         """*amount* with a name for each sum over tiles, and what is added to it, that stands in it twice or has a name."""
         often = Counter(_sums_in(amount))
         repeated = {e for e, n in often.items() if e in self.names or (n > 1 and len(text(e)) >= _WORTH_A_NAME)}
-        return sp.expand(self._with_names(amount, repeated)) if repeated else amount
+        return expanded(self._with_names(amount, repeated)) if repeated else amount
 
     def _with_names(self, amount: sp.Expr, repeated: set[sp.Expr]) -> sp.Expr:
         if amount in repeated:
@@ -71,7 +72,7 @@ class Parts:
             told = tuple(condition for _, condition in term.args)
             before = by_conditions.setdefault(told, [sp.Integer(0)] * len(told))
             by_conditions[told] = [b + factor * branch for b, (branch, _) in zip(before, term.args, strict=True)]
-        made = [_choice(tuple(map(sp.expand, branches)), told) for told, branches in by_conditions.items()]
+        made = [_choice(tuple(map(expanded, branches)), told) for told, branches in by_conditions.items()]
         return sp.Add(plain, *(self._name(part) if isinstance(part, sp.Piecewise) else part for part in made))
 
     def _name(self, part: sp.Piecewise) -> sp.Symbol:

@@ -13,6 +13,7 @@ import sympy as sp
 
 from derive.exact import Gcd
 from derive.met_blocks import Met
+from derive.same import Same
 from derive.steps import Steps
 from derive.substitution import outermost
 from outputs.notation import RELATIONS, fraction, in_order
@@ -208,6 +209,10 @@ def _met(e: Any) -> Printed:
     return f'_met("{e.counts}", {sizes})', _PRECEDENCE["atom"]
 
 
+def _same(e: Any) -> Printed:
+    return f"({_within(e.args[0], 'sum')} == {_within(e.args[1], 'sum')})", _PRECEDENCE["atom"]
+
+
 def _cases(e: Any) -> Printed:
     parts = [f"{_print(a)[0]} if {_print(c)[0]} else" for a, c in e.args[:-1]]
     if e.args[-1][1] != sp.true:
@@ -231,6 +236,7 @@ _RULES: Mapping[Any, Callable[[Any], Printed]] = {
     Gcd: _call("_gcd"),
     Steps: _steps,
     Met: _met,
+    Same: _same,
     sp.Mod: lambda e: (f"({_within(e.args[0], 'power')} % {_within(e.args[1], 'power')})", _PRECEDENCE["atom"]),
     sp.Sum: _sum,
     sp.Piecewise: _cases,

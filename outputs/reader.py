@@ -18,6 +18,7 @@ from derive.choice import cases
 from derive.errors import BadValueError, nearest, repeated
 from derive.exact import Gcd
 from derive.extremes import down, up
+from derive.same import Same
 from derive.symbols import MEANINGS, N, dummy, symbol
 
 MOST_CHARACTERS = 40_000
@@ -26,7 +27,9 @@ MOST_BITS = 256
 """Bits of a number that is written out."""
 LARGEST_POWER = 16
 _MOST_RESULT_BITS = 4096
-_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*)|(\.\.|<=|>=|!=|[-+*/^(),=<>])|$)", re.ASCII)
+_TOKEN = re.compile(
+    r"\s*(?:(\d+)|([A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*)|(\.\.|<=|>=|!=|[-+*/^(),=<>\[\]])|$)", re.ASCII
+)
 _FUNCTIONS = frozenset({"ceil", "floor", "min", "max", "gcd", "sqrt", "sum"})
 _WORDS = frozenset({"if", "else", "and", "or"})
 _TRUTH = {"true": sp.true, "false": sp.false}
@@ -77,7 +80,7 @@ def _as_python(written: str) -> tuple[str, list[str]]:
             raise BadValueError(f"{rest[0]!a} at character {written.index(rest, place) + 1} of a formula; {way}")
         place = matched.end()
         number, name, sign = matched.groups()
-        starts_operand = number or sign == "(" or (name and name not in _WORDS)
+        starts_operand = number or sign in ("(", "[") or (name and name not in _WORDS)
         called = out[-1:] and out[-1] in _FUNCTIONS and sign == "("
         if ends_operand and starts_operand and not called:
             out.append("*")
@@ -92,10 +95,10 @@ def _as_python(written: str) -> tuple[str, list[str]]:
         elif sign:
             after_index = out[-1:] and out[-1][0] == "v" and out[-2:-1] == [","]
             out.append({"^": "**", "=": "," if after_index else "==", "..": ","}.get(sign, sign))
-            depth += {"(": 1, ")": -1}.get(sign, 0)
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
             if depth > MOST_DEPTH:
                 raise BadValueError(f"a formula nested deeper than {MOST_DEPTH} brackets is not read")
-        ends_operand = bool(number or sign == ")" or (name and name not in _WORDS))
+        ends_operand = bool(number or sign in (")", "]") or (name and name not in _WORDS))
     return " ".join(out), meant
 
 
@@ -171,6 +174,16 @@ class _Reading:
         links = [_RELATIONS[type(op)](a, b, evaluate=bool(a.is_Number and b.is_Number)) for a, op, b in pairs]
         return links[0] if len(links) == 1 else sp.And(*links, evaluate=False)
 
+    def bracket(self, node: ast.List, depth: int) -> Any:
+        """Iverson's ``[a = b]``."""
+        (equal,) = node.elts
+        if not isinstance(equal, ast.Compare) or [type(op) for op in equal.ops] != [ast.Eq]:
+            raise ValueError("a bracket holds one equation")
+        left, right = (self.expression(side, depth) for side in (equal.left, *equal.comparators))
+        if _is_condition(left) or _is_condition(right):
+            raise ValueError("a condition is compared")
+        return Same(left, right)
+
     def connected(self, node: ast.BoolOp, depth: int) -> Any:
         """``and`` and ``or``."""
         parts = [self.expression(part, depth) for part in node.values]
@@ -236,6 +249,7 @@ _NODES: Mapping[type[ast.expr], Callable[[_Reading, Any, int], Any]] = {
     ast.BoolOp: _Reading.connected,
     ast.IfExp: _Reading.choice,
     ast.Call: _Reading.call,
+    ast.List: _Reading.bracket,
 }
 """What is read; any other node of Python's grammar is refused."""
 

@@ -17,7 +17,7 @@ from derive.growth.cone import Cone
 from derive.growth.constants import best_constant, constant_at
 from derive.growth.linear import Infeasible, Vector, dot, minus
 from derive.growth.optimum import Problem
-from derive.growth.parameters import Condition, Parameters, exponents_of, split
+from derive.growth.parameters import Condition, Parameters, exponents_of, plain, split
 from derive.growth.posynomial import Facts, Term, above, below, smooth
 from derive.growth.program import Envelope, Program, Row, envelope
 from derive.growth.tile_bounds import TileBounds
@@ -77,7 +77,8 @@ class Count:
             if {p.form for p in other.pieces} != {p.form for p in found.pieces}:
                 raise DomainError(
                     f"kernel {self.kernel.name} moves O({_sum(parameters, found)}) and Omega({_sum(parameters, other)}): "
-                    "the bounds on its sums do not meet"
+                    "the bounds on its sums do not meet; state with --where how the sizes compare, or count it exactly with "
+                    "`derive explain`"
                 )
         for kernel in self._single_trips():
             try:
@@ -254,7 +255,7 @@ def _unrounded(tile: sp.Expr) -> sp.Expr:
 
 
 def _sum(parameters: Parameters, found: Envelope) -> str:
-    return " + ".join(str(parameters.monomial(p.form)) for p in found.pieces)
+    return " + ".join(plain(parameters.monomial(p.form)) for p in found.pieces)
 
 
 def _improves(other: Envelope, found: Envelope) -> bool:

@@ -100,7 +100,12 @@ def exponents_of(monomial: sp.Expr) -> dict[sp.Symbol, Fraction]:
 
 def shown(expression: sp.Basic) -> str:
     """*expression* as it may stand in a message: the start of a long one."""
-    return clipped(str(expression), _LONGEST)
+    return clipped(plain(expression), _LONGEST)
+
+
+def plain(expression: sp.Basic) -> str:
+    """*expression* as it is written by hand: ``N_q d^2/M``."""
+    return str(expression).replace("**", "^").replace("*", " ")
 
 
 def split(term: sp.Expr) -> tuple[sp.Rational, dict[sp.Symbol, Fraction]]:

@@ -95,7 +95,8 @@ def below(amount: sp.Expr, facts: Facts) -> list[Term]:
     found = _difference(bound, facts)
     if found is None:
         raise DomainError(
-            f"{shown(amount)} is no sum of monomials under the stated regime: a negative term is not outweighed"
+            f"{shown(amount)} is no sum of monomials under the stated regime: a negative term is not outweighed; "
+            "state with --where what outweighs it, or count it exactly with `derive explain`"
         )
     return found
 

@@ -26,7 +26,7 @@ from derive.clamped import stair_of
 from derive.coverage import Coverage
 from derive.density import Density
 from derive.errors import DomainError
-from derive.extremes import most
+from derive.extremes import least, most
 from derive.growth.parameters import Condition
 from derive.interval import Interval
 from derive.mask import Mask
@@ -79,10 +79,14 @@ class TileBounds:
         return self._number_of_parts * mask.keys_touched / mask.columns
 
     @property
+    def _heads(self) -> sp.Expr:
+        """Flattened rows a query."""
+        return self.rows.extent / self.exact.mask.rows
+
+    @property
     def _kept(self) -> sp.Expr:
         """Pairs kept, counting each of the flattened rows."""
-        heads = self.rows.extent / self.exact.mask.rows
-        return sp.expand(self.exact.mask.pairs) * heads
+        return sp.expand(self.exact.mask.pairs) * self._heads
 
     def span(self, interval: Interval) -> sp.Expr:
         """Keys from the first that a row tile's first row sees of *interval* to the last that its last row sees, at most."""
@@ -103,9 +107,13 @@ class TileBounds:
         if not self.up:
             return self._kept / self.rows.tile / self.keys.tile
         mask = self.exact.mask
-        trips = {i: self.rows.trips if i.until is None else i.until / self.rows.tile + 1 for i in mask.intervals}
+        trips = {i: self.rows.trips if i.until is None else self._trips_before(i.until) for i in mask.intervals}
         met = (trips[i] * (self.span(i) / self.keys.tile + 2 * self._number_of_parts) for i in mask.intervals)
         return sp.Add(*met)
+
+    def _trips_before(self, row: sp.Expr) -> sp.Expr:
+        """Row tiles before *row*, at most: ceil(row/B_r), which is 0 where no row stands before it."""
+        return row / self.rows.tile + least(row, sp.Integer(1))
 
     @property
     def pairs(self) -> sp.Expr:
@@ -119,14 +127,22 @@ class TileBounds:
 
     @property
     def key_rows(self) -> sp.Expr:
-        """Key rows met, added up over row tiles."""
-        return self.tiles * self.keys.tile
+        """Key rows met, added up over row tiles: of several intervals each key that is seen at least once."""
+        rows = self.tiles * self.keys.tile
+        once = self.up or self.tending or self.exact.mask.is_one_interval
+        return rows if once else most(rows, self.key_rows_once)
 
     @property
     def query_rows(self) -> sp.Expr:
-        """Query rows met, added up over key tiles: each at least once that sees any key."""
-        rows = self.tiles * self.rows.tile
-        return rows if self.up or self.tending else most(rows / 2, self.query_rows_once)
+        """Query rows met, added up over key tiles: each at least once that sees any key.
+
+        Queries before the end of an interval may alone see many keys, and then stay: they are left out from below.
+        """
+        rows, mask = self.tiles * self.rows.tile, self.exact.mask
+        if self.up or self.tending:
+            return rows
+        alone = sp.Add(*(mask.pairs_of(i) for i in mask.intervals if i.until is not None))
+        return most((rows - self._heads * sp.expand(alone) / self.keys.tile) / 2, self.query_rows_once)
 
     @property
     def query_rows_met(self) -> sp.Expr:
@@ -143,13 +159,16 @@ class TileBounds:
 
     @property
     def key_rows_once(self) -> sp.Expr:
-        """Key rows that meet any query, exactly."""
-        return self.exact.key_rows_once
+        """Key rows that meet any query: exactly, or of several intervals those that are seen, and two tiles' beside each."""
+        mask = self.exact.mask
+        if mask.is_one_interval:
+            return self.exact.key_rows_once
+        return mask.keys_touched + (2 * len(mask.intervals) * self.keys.tile if self.up else 0)
 
     @property
     def key_tiles_once(self) -> sp.Expr:
         """Key tiles that meet any query."""
-        return self.keys.trips * self._number_of_parts if self.up else self.exact.key_rows_once / self.keys.tile
+        return self.keys.trips * self._number_of_parts if self.up else self.key_rows_once / self.keys.tile
 
 
 def _lowest(bound: sp.Expr) -> sp.Expr:
@@ -217,6 +236,14 @@ def regime_of(mask: Mask | None, alike: Mapping[sp.Symbol, sp.Expr]) -> list[Con
     queries, keys = (n.xreplace(dict(alike)) for n in (mask.rows, mask.columns))
     if queries == keys or not (queries.free_symbols and keys.free_symbols):
         return [(2 * len(found) * size, keys) for size, _ in found]
+    if any(
+        i.first is not None and (stair := stair_of(i.first)) and stair[1].has(*free(mask.columns)) for i in intervals
+    ):
+        raise DomainError(
+            f"under mask={mask.name} with queries and keys of two lengths the first query may stand anywhere in its chunk, and "
+            "its pairs are no sum of monomials: no class is derived; top-left (mask=chunk-tl) and of one length there is one, "
+            "and `derive explain` counts them exactly"
+        )
     return _apart([size for size, _ in found], queries, keys, intervals)
 
 

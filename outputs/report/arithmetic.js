@@ -33,6 +33,7 @@ const ceil = (a, b) => -floor(typeof a === "bigint" ? -a : {p: -a.p, q: a.q}, b)
 const below = (a, b) => top(a) * bottom(b) < top(b) * bottom(a);
 const atMost = (a, b) => !below(b, a);
 const equal = (a, b) => top(a) === top(b) && bottom(a) === bottom(b);
+const same = (a, b) => equal(a, b) ? 1n : 0n;
 const min = (...numbers) => numbers.reduce((a, b) => below(b, a) ? b : a);
 const max = (...numbers) => numbers.reduce((a, b) => below(a, b) ? b : a);
 const mod = (a, n) => add(a, mul(-1n, n, floor(a, n)));

@@ -9,6 +9,7 @@ from derive import exact
 from derive.errors import DomainError, UnboundError
 from derive.exact import Gcd, value
 from derive.pieces import floor_sum
+from derive.same import Same
 from derive.symbols import B_c, B_r, N_k, N_q, d, dummy, h
 
 I = dummy("i")  # noqa: E741
@@ -26,6 +27,8 @@ SUMMANDS = (
     sp.ceiling(sp.Max(0, sp.Min(N_k, sp.floor((sp.Min(B_r * (I + 1), N_q * h) - 1) / h) + 1 + N_k - N_q)) / B_c),
     sp.Min(1, sp.ceiling(sp.Max(0, N_k - B_r * I) / B_c)),
     3 * I + sp.floor((5 - I) / B_c) / 2,
+    Same(sp.floor(I * B_c / B_r), h) * sp.Min(B_r, N_q - 3 * I),
+    Same(sp.ceiling(I / B_c), sp.floor((N_q - I) / B_r)) * sp.floor(I / 2),
 )
 
 

@@ -13,6 +13,7 @@ from derive.choice import at_most, cases
 from derive.errors import DeriveError
 from derive.exact import Gcd
 from derive.extremes import down, least, most, up
+from derive.same import Same
 from derive.symbols import MEANINGS, dummy, symbol
 from outputs.account import Account
 from outputs.notation import tidy
@@ -100,6 +101,7 @@ _NODES: dict[str, Any] = {
         (z, sp.true),
     ),
     "both": lambda x, y, z: cases((x, sp.And(at_most(*_plain(x, y)), _either(x, y, z), evaluate=False)), (z, sp.true)),
+    "equal": lambda x, y, z: z * Same(x, y),
     "sum over i": lambda x, y, _: sp.Sum(x * INDEX + least(y, INDEX), (INDEX, 0, 3)),
 }
 """Every kind of node that the engine makes, over three smaller forms."""

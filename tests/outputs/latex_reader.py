@@ -10,7 +10,7 @@ import re
 _WORDS = {
     r"\left\lceil": "ceil(", r"\right\rceil": ")", r"\left\lfloor": "floor(", r"\right\rfloor": ")",
     r"\left(": "(", r"\right)": ")", r"\min": " min", r"\max": " max", r"\gcd": " gcd", r"\le": "<=", r"\ne": "!=",
-    r"\text{ and }": " and ", r"\text{ or }": " or ",
+    r"\left[": "[", r"\right]": "]", r"\text{ and }": " and ", r"\text{ or }": " or ",
 }  # fmt: skip
 
 

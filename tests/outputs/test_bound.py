@@ -38,8 +38,8 @@ QUESTIONS = {
     "window": ("mha", "mask=window", "--schedule", "flash1,flash2"),
     "chunk": ("mha", "mask=chunk", "--schedule", "flash2"),
     "chunk-tl": ("mha", "mask=chunk-tl", "--schedule", "flash1,flash2"),
-    "sinks": ("mha", "mask=sinks", "--schedule", "flash2"),
-    "global-local": ("mha", "mask=global-local", "--schedule", "flash2"),
+    "sinks": ("mha", "mask=sinks", "--schedule", "flash1,flash2"),
+    "global-local": ("mha", "mask=global-local", "--schedule", "flash1"),
     "density": ("mha", "mask=block-sparse", "--schedule", "flash1,flash2"),
     "decode": ("decode",),
     "backward": ("mha-backward",),
@@ -47,7 +47,9 @@ QUESTIONS = {
     "cross": ("cross", "--where", "Nq <= Nk"),
     "causal, lengths apart": ("cross", "mask=causal", "--schedule", "flash2"),
     "window, lengths apart": ("cross", "mask=window", "--schedule", "flash1,flash2"),
-    "sinks from the first": ("cross", "mask=sinks-tl", "--schedule", "flash2"),
+    "sinks from the first": ("cross", "mask=sinks-tl", "--schedule", "flash1,flash2"),
+    "global-local, lengths apart": ("cross", "mask=global-local", "--schedule", "flash1,flash2"),
+    "global-local from the first": ("cross", "mask=global-local-tl", "--schedule", "flash2"),
 }
 
 

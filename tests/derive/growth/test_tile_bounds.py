@@ -88,7 +88,9 @@ def test_bounds_enclose_what_the_count_puts_in_their_place(name: str, numbers: d
         assert value(getattr(low, sum_), numbers) <= here <= value(getattr(up, sum_), numbers)
     rows = value(exact.query_rows_once, numbers)
     assert value(low.query_rows_once, numbers) <= rows <= value(up.query_rows_once, numbers)
-    for same in ("key_rows_once", "rows", "keys"):
+    keys = value(exact.key_rows_once, numbers)
+    assert value(low.key_rows_once, numbers) <= keys <= value(up.key_rows_once, numbers)
+    for same in ("rows", "keys", *(["key_rows_once"] if MASKS[name].is_one_interval else [])):
         assert getattr(up, same) == getattr(low, same) == getattr(exact, same)
 
 
@@ -117,6 +119,20 @@ def test_bounds_enclose_the_query_rows_met(name: str, numbers: dict[str, int]) -
         low = TileBounds(met(name), False)
         event("from below")
         assert value(low.query_rows, numbers) <= value(met(name).query_rows, numbers)
+
+
+@pytest.mark.parametrize("name", APART)
+@settings(max_examples=60)
+@given(numbers=sizes)
+def test_bounds_enclose_what_key_tiles_in_turn_meet_under_a_union(name: str, numbers: dict[str, int]) -> None:
+    """As many queries as keys, several row tiles, in the regime of a class: query rows brought in, and keys that are met."""
+    length = max(numbers["N_q"], 2)
+    numbers = {n: min(x, max(1, length // 6)) for n, x in numbers.items()} | {"N_q": length, "N_k": length}
+    numbers |= {"B_r": min(numbers["B_r"], length - 1)}
+    low, high = TileBounds(met(name), False), TileBounds(met(name), True)
+    for what in ("query_rows", "key_rows_once", "key_tiles_once"):
+        exact = value(getattr(met(name), what), numbers)
+        assert value(getattr(low, what), numbers) <= exact <= value(getattr(high, what), numbers), what
 
 
 def test_small_tiles_meet_what_the_rows_tend_to() -> None:
@@ -195,3 +211,13 @@ def test_a_length_that_is_a_number_and_keys_that_stand_apart_have_no_regime() ->
         regime_of(Pattern("docs", frozenset({"docs"}), (3, 4)).mask(N_q, N_k), {})
     with pytest.raises(DomainError, match=r"under mask=dilated a query's keys stand apart.*`derive explain`"):
         regime_of(Pattern("dilated").mask(N_q, N_k), {})
+
+
+def test_chunks_that_end_on_the_last_of_more_keys_have_no_class() -> None:
+    """The first query may stand anywhere in its chunk; top-left it stands at the start of one, and there is a class."""
+    with pytest.raises(
+        DomainError, match=r"keys of two lengths the first query may stand anywhere in its chunk, .*mask=chunk-tl"
+    ):
+        regime_of(MASKS["chunk C"], {})
+    assert regime_of(MASKS["chunk-tl C"], {})
+    assert regime_of(MASKS["chunk C"], {N_q: N, N_k: N})
