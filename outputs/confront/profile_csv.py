@@ -1,7 +1,8 @@
-"""Profilers' CSV files as measured kernels: Nsight Compute (one row a kernel, or one a metric) and rocprof.
+"""Profilers' CSV files as measured kernels: Nsight Compute and rocprof, one row a kernel or one a metric.
 
 Sources: Nsight Compute documentation, "Metrics Reference" and CLI ``--csv`` (byte units are decimal; a sector is 32 B);
-rocprof's ``metrics.xml`` (FETCH_SIZE and WRITE_SIZE are bytes / 1024). Columns that are not known are left alone.
+rocprof's ``metrics.xml`` (FETCH_SIZE and WRITE_SIZE are bytes / 1024); rocprofv3's ``counter_collection.csv``, a row a counter.
+Columns that are not known are left alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from derive.errors import BadValueError, path_named, repeated
+from outputs.confront import requests
 from outputs.testing.table import lines_of, number
 
 SECTOR = 32
@@ -51,12 +53,19 @@ COLUMNS: Mapping[str, tuple[str, Fraction, Fraction]] = {
     "gpu__time_duration.sum": ("seconds", Fraction(1), _NS),
     "FETCH_SIZE": ("dram read", Fraction(1), Fraction(1024)),
     "WRITE_SIZE": ("dram write", Fraction(1), Fraction(1024)),
+    "FetchSize": ("dram read", Fraction(1), Fraction(1024)),
+    "WriteSize": ("dram write", Fraction(1), Fraction(1024)),
+    **{column: (counter, Fraction(1), Fraction(1)) for column, counter in requests.COLUMNS.items()},
     "TCC_HIT_sum": ("hits", Fraction(1), Fraction(1)),
     "TCC_MISS_sum": ("misses", Fraction(1), Fraction(1)),
     "DurationNs": ("seconds", Fraction(1), _NS),
 }
 """A column's counter, what one of it is worth in bytes, seconds or a share, and its unit where none is stated."""
-_NAMES = ("Kernel Name", "KernelName", "Name")
+_NAMES = ("Kernel Name", "KernelName", "Kernel_Name", "Name")
+_LONG = (("Metric Name", "Metric Value", "Metric Unit"), ("Counter_Name", "Counter_Value", ""))
+"""Heads of a metric, its value and its unit in a file with a row for each: of ncu and of rocprofv3."""
+_STAMPS = ("Start_Timestamp", "End_Timestamp")
+"""Nanoseconds between which a launch ran, on every row of it."""
 _HEAD = re.compile(r"\s*([\w.]+)\s*(?:\[([^\]]*)\])?\s*")
 
 
@@ -89,8 +98,8 @@ def read_profile(path: Path, kernel: str = "") -> Profile:
     """
     heads, *rows = lines_of(path)
     heads = [head.strip() for head in heads]
-    long = {"Metric Name", "Metric Value"} <= set(heads)
-    found = list((_long if long else _wide)(path, heads, rows))
+    long = next((columns for columns in _LONG if {*columns[:2]} <= set(heads)), None)
+    found = list(_wide(path, heads, rows) if long is None else _long(path, heads, rows, long))
     known = [f for f in found if f[1] in {c for c, *_ in COLUMNS.values()}]
     if not known:
         wanted = ", ".join(list(COLUMNS)[:3])
@@ -107,10 +116,10 @@ def read_profile(path: Path, kernel: str = "") -> Profile:
     if not chosen:
         names = "; ".join(dict.fromkeys(repeated(name) for name, *_ in known))
         raise BadValueError(f"no kernel of {path_named(path)} has {repeated(kernel)} in its name; it has {names[:200]}")
-    return _together(chosen)
+    return _together(chosen, path_named(path))
 
 
-def _together(found: Iterable[tuple[str, str, Fraction]]) -> Profile:
+def _together(found: Iterable[tuple[str, str, Fraction]], where: str) -> Profile:
     by_kernel: dict[str, dict[str, list[Fraction]]] = {}
     for name, counter, value in found:
         by_kernel.setdefault(name, {}).setdefault(counter, []).append(value)
@@ -120,10 +129,12 @@ def _together(found: Iterable[tuple[str, str, Fraction]]) -> Profile:
             total[counter] = total.get(counter, Fraction(0)) + sum(seen, Fraction(0)) / len(seen)
     if len(by_kernel) > 1 and "hit rate" in total:
         del total["hit rate"]  # shares of different kernels do not add
-    requests = total.pop("hits", Fraction(0)) + total.get("misses", Fraction(0))
+    lookups = total.pop("hits", Fraction(0)) + total.get("misses", Fraction(0))
     misses = total.pop("misses", None)
-    if misses is not None and requests:
-        total.setdefault("hit rate", 1 - misses / requests)
+    if misses is not None and lookups:
+        total.setdefault("hit rate", 1 - misses / lookups)
+    asked = {counter: total.pop(counter) for counter in list(total) if counter in requests.COLUMNS.values()}
+    total |= requests.bytes_of(asked, where, without=total)
     launches = max(len(seen) for counters in by_kernel.values() for seen in counters.values())
     order = list(dict.fromkeys(counter for counter, *_ in COLUMNS.values()))
     times = [sum(c["seconds"], Fraction(0)) / len(c["seconds"]) for c in by_kernel.values() if "seconds" in c]
@@ -149,20 +160,42 @@ def _wide(path: Path, heads: list[str], rows: list[list[str]]) -> Iterable[tuple
                     (row[named].strip() if named is not None else "kernel"),
                     *_counter(matched[1], matched[2] or unit, cell, f"{path_named(path)}, row {n}"),
                 )
+        if "DurationNs" not in heads and {*_STAMPS} <= set(heads):
+            yield (
+                (row[named].strip() if named is not None else "kernel"),
+                *_between(heads, row, f"{path_named(path)}, row {n}"),
+            )
 
 
-def _long(path: Path, heads: list[str], rows: list[list[str]]) -> Iterable[tuple[str, str, Fraction]]:
-    """One row a metric."""
+def _long(
+    path: Path, heads: list[str], rows: list[list[str]], columns: tuple[str, str, str]
+) -> Iterable[tuple[str, str, Fraction]]:
+    """One row a metric; where rows are stamped, a launch's stamps are on all of its rows."""
+    of_metric, of_value, of_unit = columns
+    seen: set[tuple[str, ...]] = set()
     places: dict[str, int] = {head: n for n, head in enumerate(heads)}
     named = next((places[name] for name in _NAMES if name in places), None)
     for n, row in enumerate(rows, start=2):
         if len(row) != len(heads):
             raise BadValueError(f"{path_named(path)}, row {n}: {len(row)} cells under {len(heads)} heads")
-        metric = row[places["Metric Name"]].strip()
+        metric = row[places[of_metric]].strip()
+        name = row[named].strip() if named is not None else "kernel"
         if metric in COLUMNS:
-            unit = row[places["Metric Unit"]] if "Metric Unit" in places else ""
-            name = row[named].strip() if named is not None else "kernel"
-            yield name, *_counter(metric, unit, row[places["Metric Value"]], f"{path_named(path)}, row {n}")
+            unit = row[places[of_unit]] if of_unit in places else ""
+            yield name, *_counter(metric, unit, row[places[of_value]], f"{path_named(path)}, row {n}")
+        if {*_STAMPS} <= places.keys() and (launch := (name, *(row[places[stamp]] for stamp in _STAMPS))) not in seen:
+            seen.add(launch)
+            yield name, *_between(heads, row, f"{path_named(path)}, row {n}")
+
+
+def _between(heads: list[str], row: list[str], where: str) -> tuple[str, Fraction]:
+    """Seconds between a launch's stamps."""
+    start, end = (Fraction(number(row[heads.index(stamp)], f"{where}, {stamp}")) for stamp in _STAMPS)
+    if end < start:
+        raise BadValueError(
+            f"{where}: the kernel ends {float(start - end):g} ns before it starts; measure that row again"
+        )
+    return "seconds", (end - start) * _NS
 
 
 def _counter(column: str, unit: str, cell: str, where: str) -> tuple[str, Fraction]:

@@ -75,6 +75,57 @@ def test_rocprof_counts_in_kib_and_gives_a_hit_rate(tmp_path: Path) -> None:
     assert float(one.counters["seconds"]) == 5e-5
 
 
+@pytest.mark.parametrize("unit", ["EA", "EA0"])
+def test_requests_of_several_sizes_are_bytes(tmp_path: Path, unit: str) -> None:
+    """Of 1000 reads 100 have 32 B and 200 have 128 B, the others 64 B; of 500 writes 400 have 64 B, the others 32 B."""
+    heads = (
+        f"TCC_{unit}_RDREQ_sum,TCC_{unit}_RDREQ_32B_sum,TCC_BUBBLE_sum,TCC_{unit}_WRREQ_sum,TCC_{unit}_WRREQ_64B_sum"
+    )
+    found = read_profile(written(tmp_path, f"Kernel_Name,{heads}\nattend,1000,100,200,500,400\n"))
+    assert found.counters["dram read"] == 100 * 32 + 200 * 128 + 700 * 64
+    assert found.counters["dram write"] == 400 * 64 + 100 * 32
+    without = read_profile(
+        written(tmp_path, f"KernelName,{heads.replace('TCC_BUBBLE_sum,', '')}\nattend,1000,100,500,400\n")
+    )
+    assert without.counters["dram read"] == 100 * 32 + 900 * 64
+    known = read_profile(written(tmp_path, f"KernelName,FETCH_SIZE,TCC_{unit}_RDREQ_sum\nattend,8,1000\n"))
+    assert known.counters == {"dram read": 8192}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("KernelName,TCC_EA_RDREQ_sum\nf,10\n", "export both TCC_EA_RDREQ_sum and TCC_EA_RDREQ_32B_sum, or FETCH_SIZE"),
+        ("KernelName,TCC_EA_WRREQ_64B_sum\nf,10\n", "TCC_EA_WRREQ_64B_sum, or WRITE_SIZE"),
+        ("KernelName,TCC_EA_RDREQ_sum,TCC_EA_RDREQ_32B_sum\nf,10,11\n", "fewer reads in all than reads of 32 B"),
+        ("Kernel_Name,FETCH_SIZE,Start_Timestamp,End_Timestamp\nf,10,9,8\n", "ends 1 ns before it starts"),
+    ],
+)
+def test_requests_that_leave_the_bytes_open_are_refused(tmp_path: Path, text: str, says: str) -> None:
+    """One sentence with what to export."""
+    answer = confront(written(tmp_path, text), "N=8192", "d=128", "--on", "mi300x")
+    assert (answer.code, answer.out) == (2, "")
+    assert says in answer.err
+
+
+def test_rocprofv3_has_a_row_for_each_counter(tmp_path: Path) -> None:
+    """Two launches of one kernel are averaged, each timed once by its stamps."""
+    heads = "Dispatch_Id,Kernel_Name,Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp"
+    rows = [
+        f"{n},attend,{counter},{value},{1000 * n},{1000 * n + 400 + 200 * n}"
+        for n in (1, 2)
+        for counter, value in (("FETCH_SIZE", 8 * n), ("WRITE_SIZE", 4), ("TCC_HIT_sum", 90), ("TCC_MISS_sum", 10))
+    ]
+    found = read_profile(written(tmp_path, "\n".join([heads, *rows]) + "\n"))
+    assert found.launches == 2
+    assert {name: float(n) for name, n in found.counters.items()} == {
+        "dram read": 12 * 1024,
+        "dram write": 4096,
+        "hit rate": 0.9,
+        "seconds": 700e-9,
+    }
+
+
 def _found(tmp_path: Path, read: float, *words: str) -> dict[str, Any]:
     """The JSON for a profile with *read* bytes read."""
     path = written(tmp_path, f"Kernel Name,dram__bytes_read.sum,dram__bytes_write.sum\nf,{int(read)},{32 * MIB}\n")
