@@ -156,11 +156,11 @@ class _Reading:
         if kind is ast.Sub:
             return _bounded(left - right)
         if kind is ast.Mult:
-            return _bounded(left * right)
+            return _times(left, right)
         if kind is ast.Div:
             if right == 0:
                 raise BadValueError("a formula divides by zero")
-            return _bounded(left * _power(right, sp.Integer(-1)))
+            return _times(left, _power(right, sp.Integer(-1)))
         if kind is ast.Pow:
             return _power(left, right)
         raise ValueError(kind)
@@ -265,8 +265,24 @@ def _power(base: Any, exponent: Any) -> Any:
         raise BadValueError("a formula divides by zero")
     if base.is_Rational and max(base.p.bit_length(), base.q.bit_length()) * abs(exponent.p) > _MOST_RESULT_BITS:
         raise BadValueError(f"a number in a formula grows beyond {_MOST_RESULT_BITS} bits")
-    # SymPy raises every case of a case distinction, and examines every condition anew
-    return sp.Pow(base, exponent, evaluate=False) if base.is_Piecewise else _bounded(base**exponent)
+    return sp.Pow(base, exponent, evaluate=False) if _has_cases(base) else _bounded(base**exponent)
+
+
+def _times(left: Any, right: Any) -> Any:
+    as_written = (_has_cases(left) and _has_cases(right)) or _has_raised_cases(left) or _has_raised_cases(right)
+    return sp.Mul(left, right, evaluate=False) if as_written else _bounded(left * right)
+
+
+def _has_cases(product: Any) -> bool:
+    """Whether a factor is a case distinction or a power of one: SymPy raises every case, and examines every condition anew."""
+    return any(factor.as_base_exp()[0].is_Piecewise for factor in sp.Mul.make_args(product)) or _has_raised_cases(
+        product
+    )
+
+
+def _has_raised_cases(product: Any) -> bool:
+    """Whether a factor is a power of such a product: SymPy takes powers up again whenever it multiplies."""
+    return any(factor.is_Pow and _has_cases(factor.base) for factor in sp.Mul.make_args(product))
 
 
 def _bounded(number: Any) -> Any:

@@ -72,7 +72,13 @@ def _plain(*sides: Any) -> tuple[Any, ...]:
 
 def _power(x: Any, n: int) -> Any:
     """*x* to the *n*; of a case distinction SymPy would examine every condition anew."""
-    return sp.Pow(x, n, evaluate=not x.is_Piecewise)
+    return sp.Pow(x, n, evaluate=not x.has(sp.Piecewise))
+
+
+def _times(x: Any, y: Any) -> Any:
+    """Their product, as written where SymPy would raise a case distinction to find the powers in it."""
+    cased = [side for side in (x, y) if side.has(sp.Piecewise)]
+    return sp.Mul(x, y, evaluate=len(cased) < 2 and not any(side.is_Pow or side.is_Mul for side in cased))
 
 
 def _either(x: Any, y: Any, z: Any) -> Any:
@@ -82,16 +88,16 @@ def _either(x: Any, y: Any, z: Any) -> Any:
 _NODES: dict[str, Any] = {
     "sum": lambda x, y, _: x + y,
     "difference": lambda x, y, _: x - y,
-    "product": lambda x, y, _: x * y,
-    "bracket": lambda x, y, z: x * (y + z),
+    "product": lambda x, y, _: _times(x, y),
+    "bracket": lambda x, y, z: _times(x, y + z),
     "product as written": lambda x, y, _: sp.Mul(x, y, evaluate=False),
     "taken out": lambda x, y, z: tidy(x * y + 2 * x * z),
-    "fraction": lambda x, y, _: x * _power(y, -1),
-    "fraction of a sum": lambda x, y, z: x / (1 + _power(y, 2) * _power(z, 2)),
+    "fraction": lambda x, y, _: _times(x, _power(y, -1)),
+    "fraction of a sum": lambda x, y, z: _times(x, sp.Pow(1 + _times(_power(y, 2), _power(z, 2)), -1)),
     "minimum": lambda x, y, z: least(x, least(y, z)),
     "maximum": lambda x, y, _: most(x, y),
-    "rounded up": lambda x, y, _: up(x * _power(y, -1)),
-    "rounded down": lambda x, _y, z: down(x * _power(z, -1)),
+    "rounded up": lambda x, y, _: up(_times(x, _power(y, -1))),
+    "rounded down": lambda x, _y, z: down(_times(x, _power(z, -1))),
     "power": lambda x, _y, _z: _power(x, 2),
     "divisor": lambda x, y, _: Gcd(up(1 + _power(x, 2)), up(1 + _power(y, 2))),
     "case": lambda x, y, z: cases((x, at_most(*_plain(y, z))), (z, sp.true)),

@@ -46,6 +46,23 @@ def test_latex_reads_back_to_the_same_value(form: sp.Basic, at: dict[str, int]) 
     assert exact(read(as_text(latex(form))), at) == exact(form, at)
 
 
+@pytest.mark.parametrize(
+    ("written", "at_seven"),
+    [
+        ("(2 (N if N <= d else M))^(-1)", Fraction(1, 14)),
+        ("3/(2 (N if N <= d else M))", Fraction(3, 14)),
+        ("(N if N <= d else M) (N if N <= d else M)", 49),
+        ("5 (N (N if N <= d else M)^2)", 980),
+        ("((N if N <= d else M) d)/((N if N <= d else M) M)", Fraction(3, 7)),
+    ],
+)
+def test_powers_of_cases_are_read_as_written(written: str, at_seven: Number) -> None:
+    """SymPy would raise each case and examine each condition anew, for ever where cases are nested."""
+    found = read(written)
+    assert found.atoms(sp.Piecewise) == read("(N if N <= d else M)").atoms(sp.Piecewise)
+    assert exact(found, {"N": 4, "d": 3, "M": 7}) == at_seven
+
+
 def test_every_form_of_the_engine_reads_back() -> None:
     """All amounts of the catalogue, from text and from LaTeX."""
     found = engine_forms()

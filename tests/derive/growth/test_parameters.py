@@ -58,9 +58,9 @@ def test_parameters_are_those_of_the_expressions() -> None:
     ("expression", "says"),
     [
         (N + d, r"N \+ d is no monomial"),
-        (2**N, r"2\*\*N is no monomial"),
-        (N**d, r"N\*\*d is no monomial: N\*\*d is no power of a symbol with a rational exponent"),
-        (sp.log(N) * d, r"d\*log\(N\) is no monomial: log\(N\) is no power of a symbol"),
+        (2**N, r"2\^N is no monomial"),
+        (N**d, r"N\^d is no monomial: N\^d is no power of a symbol with a rational exponent"),
+        (sp.log(N) * d, r"d log\(N\) is no monomial: log\(N\) is no power of a symbol"),
     ],
 )
 def test_what_is_no_monomial_is_refused(expression: sp.Expr, says: str) -> None:
