@@ -198,7 +198,10 @@ def _at_once(summand: Any, index: Any, values: Values, first: int, last: int) ->
 def _one_by_one(summand: Any, index: Any, values: Values, first: int, last: int) -> Number:
     """The terms added up."""
     if last - first >= MAX_DIRECT_TERMS:
-        raise DomainError(f"a sum of {last - first + 1} terms has no fast exact value: {summand}")
+        raise DomainError(
+            f"a sum of {last - first + 1:,} terms has no fast exact value, and at most {MAX_DIRECT_TERMS:,} are added up one "
+            "by one: larger tiles or shorter lengths leave fewer"
+        )
     scope = dict(values)
     total: Number = 0
     for i in range(first, last + 1):
