@@ -241,3 +241,11 @@ def with_one_length(values: Mapping[str, Number], tied: bool) -> dict[str, Numbe
     """*values* by name, and N where there is one length: of queries and keys, or of tokens where keys have no other."""
     length = values.get("N_k", values.get("N_q"))
     return {**values, N.name: length} if tied and length is not None else dict(values)
+
+
+def as_asked(numbers: Mapping[str, Number], tied: bool) -> dict[str, Number]:
+    """*numbers* of a question in order, both lengths as the one that was given, N, before all others."""
+    known = with_one_length(numbers, tied)
+    if N.name not in known:
+        return known
+    return {N.name: known[N.name], **{n: v for n, v in numbers.items() if n not in ("N_q", "N_k")}}

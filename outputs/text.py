@@ -17,7 +17,7 @@ from outputs.best_sizes import best_sizes
 from outputs.closed_form import case_note, form, where
 from outputs.contrasts import if_causal, if_decode
 from outputs.layout import Section, Table
-from outputs.notation import text, with_one_length
+from outputs.notation import as_asked, text
 from outputs.parts import Parts
 from outputs.profile import profile
 from outputs.quantities import decimal, grouped, seconds, significant, size
@@ -79,12 +79,9 @@ def _changed_lines(before: str, after: str) -> list[str]:
 
 def _question(answer: Explanation) -> Section:
     request = answer.request
-    known = with_one_length(request.numbers, request.tied)
-    one = {"N_q", "N_k"} if "N" in known else set()
     numbers = [
-        f"{k} = {significant(known[k]) if known[k].denominator > 1 else grouped(known[k])}"
-        for k in ("N", *request.numbers)
-        if k in known and k not in one
+        f"{k} = {significant(v) if v.denominator > 1 else grouped(v)}"
+        for k, v in as_asked(request.numbers, request.tied).items()
     ]
     tiles = answer.accounts[-1].values
     numbers += [

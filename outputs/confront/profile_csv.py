@@ -153,18 +153,13 @@ def _wide(path: Path, heads: list[str], rows: list[list[str]]) -> Iterable[tuple
     for n, row in enumerate(rows, start=start):
         if len(row) != len(heads):
             raise BadValueError(f"{path_named(path)}, row {n}: {len(row)} cells under {len(heads)} heads")
+        name, where = row[named].strip() if named is not None else "kernel", f"{path_named(path)}, row {n}"
         for head, unit, cell in zip(heads, units, row, strict=True):
             matched = _HEAD.fullmatch(head)
             if matched is not None and matched[1] in COLUMNS:
-                yield (
-                    (row[named].strip() if named is not None else "kernel"),
-                    *_counter(matched[1], matched[2] or unit, cell, f"{path_named(path)}, row {n}"),
-                )
+                yield name, *_counter(matched[1], matched[2] or unit, cell, where)
         if "DurationNs" not in heads and {*_STAMPS} <= set(heads):
-            yield (
-                (row[named].strip() if named is not None else "kernel"),
-                *_between(heads, row, f"{path_named(path)}, row {n}"),
-            )
+            yield name, *_between(heads, row, where)
 
 
 def _long(

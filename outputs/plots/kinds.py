@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from derive.errors import BadValueError
 from derive.exact import Number
 from derive.symbols import M
-from outputs.notation import text, with_one_length
+from outputs.notation import as_asked, text
 from outputs.pictures.amounts import COUNTS
 from outputs.pictures.lengths import by_length
 from outputs.pictures.regimes import along_memory
@@ -41,10 +41,8 @@ def _title(start: Start, *left_out: str) -> str:
     words = [request.variant.name]
     words += [f"mask {request.pattern.name}"] if request.pattern.name != "full" else []
     words += [start.answer.machine.id] if start.answer.machine else []
-    known = with_one_length(request.numbers, start.answer.tied)
-    one = {"N_q", "N_k"} if "N" in known else set()
-    shown = {n: known[n] for n in ("N", *request.numbers) if n in known and n not in one | _MACHINES | {*left_out}}
-    words += [f"{n} = {significant(v)}" for n, v in shown.items()]
+    numbers = as_asked(request.numbers, start.answer.tied)
+    words += [f"{n} = {significant(v)}" for n, v in numbers.items() if n not in left_out and n not in _MACHINES]
     return ", ".join(words)
 
 
