@@ -15,9 +15,19 @@ _COMBINE: Mapping[Any, Callable[..., Any]] = {sp.Min: least, sp.Max: most, sp.fl
 
 def put(expression: Any, replacements: Mapping[Any, Any]) -> Any:
     """*expression* with parts replaced, and minima and roundings simplified only where that is plain."""
-    if expression in replacements:
-        return replacements[expression]
-    parts = [put(a, replacements) for a in expression.args]
+    return _put(expression, dict(replacements))
+
+
+def _put(expression: Any, met: dict[Any, Any]) -> Any:
+    """The same; a part that stands in several places is looked at once."""
+    found = met.get(expression)
+    if found is None:
+        found = met[expression] = _rebuilt(expression, met)
+    return found
+
+
+def _rebuilt(expression: Any, met: dict[Any, Any]) -> Any:
+    parts = [_put(a, met) for a in expression.args]
     if all(new is old for new, old in zip(parts, expression.args, strict=True)):
         return expression
     combine = _COMBINE.get(expression.func)

@@ -1,11 +1,11 @@
-"""All terms of a sum at once: arrays of whole numbers over one denominator, exact, or refused.
+"""All terms of a sum at once, or all values along a symbol: arrays of whole numbers over one denominator, exact, or refused.
 
 What could leave 64 bits is refused before it is computed: each array carries a bound on its size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
+from derive.exact import Gcd
 from derive.pieces import NoFastSumError
 from derive.steps import Steps
 from derive.substitution import symbols_in
@@ -23,6 +24,8 @@ from derive.substitution import symbols_in
 Whole = npt.NDArray[np.int64]
 MOST_ELEMENTS = 2**21
 """Of one array, with an axis for each sum in a sum."""
+MOST_DIVISORS = 16
+"""Of one array that is divided by, which are brought to one denominator."""
 _LARGEST = 2**62
 
 
@@ -39,6 +42,14 @@ class Terms:
         """One number for all terms."""
         exact = Fraction(number)
         return _checked(lambda: np.array(exact.numerator, dtype=np.int64), exact.denominator, abs(exact.numerator))
+
+    @staticmethod
+    def along(numbers: Iterable[int | Fraction]) -> Terms:
+        """One number for each place of an axis."""
+        exact = [Fraction(n) for n in numbers]
+        below = lcm(*(n.denominator for n in exact))
+        whole = [int(n * below) for n in exact]
+        return _checked(lambda: np.array(whole, dtype=np.int64), below, max(map(abs, whole)))
 
     def over(self, below: int) -> Terms:
         """The same over a multiple of its denominator."""
@@ -68,6 +79,15 @@ class Arrays:
         """
         found = self._added(summand, index, first, last)
         return Fraction(int(found.numbers), found.below)
+
+    def values(self, e: Any, count: int) -> list[Fraction]:
+        """The values of *e* along the one axis of all indices, *count* of them.
+
+        Raises:
+            NoFastSumError: see there.
+        """
+        found = self.of(e)
+        return [Fraction(int(n), found.below) for n in np.broadcast_to(found.numbers, (count,))]
 
     def _added(
         self, summand: Any, index: Any, first: int, last: int, within: tuple[Whole, Whole] | None = None
@@ -121,9 +141,10 @@ class Arrays:
         )
 
     def _power(self, e: Any) -> Terms:
-        if not e.exp.is_Integer or e.exp < 1:
+        if not e.exp.is_Integer or e.exp == 0:
             raise NoFastSumError
-        return reduce(lambda a, b: _times([a, b]), [self.of(e.base)] * int(e.exp))
+        base = self.of(e.base)
+        return reduce(_product, [base if e.exp > 0 else _reciprocal(base)] * abs(int(e.exp)))
 
     def _cases(self, e: Any) -> Terms:
         amounts = [self.of(a) for a, _ in e.args]
@@ -171,6 +192,14 @@ def _product(a: Terms, b: Terms) -> Terms:
     return _checked(lambda: a.numbers * b.numbers, a.below * b.below, a.bound * b.bound)
 
 
+def _reciprocal(a: Terms) -> Terms:
+    """One over each term, all over the least common multiple of them."""
+    if a.numbers.size > MOST_DIVISORS or not a.numbers.all():
+        raise NoFastSumError
+    multiple = lcm(*(int(n) for n in a.numbers.flat))
+    return _checked(lambda: np.array(multiple // a.numbers) * a.below, multiple, multiple * a.below)
+
+
 def _floor(parts: list[Terms]) -> Terms:
     (one,) = parts
     return Terms(one.numbers // one.below, 1, one.bound // one.below + 1)
@@ -179,6 +208,11 @@ def _floor(parts: list[Terms]) -> Terms:
 def _ceiling(parts: list[Terms]) -> Terms:
     (one,) = parts
     return Terms(-(-one.numbers // one.below), 1, one.bound // one.below + 1)
+
+
+def _gcd(parts: list[Terms]) -> Terms:
+    a, b = (_floor([p]) for p in parts)
+    return Terms(np.gcd(a.numbers, b.numbers), 1, max(a.bound, b.bound))
 
 
 def _extreme(choose: Any) -> Callable[[list[Terms]], Terms]:
@@ -201,6 +235,7 @@ _RULES: Mapping[Any, Callable[[list[Terms]], Terms]] = {
     sp.Add: _plus,
     sp.Mul: _times,
     sp.floor: _floor,
+    Gcd: _gcd,
     sp.ceiling: _ceiling,
     sp.Min: _extreme(np.minimum),
     sp.Max: _extreme(np.maximum),

@@ -22,7 +22,7 @@ from derive.growth.posynomial import Facts, Term, above, below, smooth
 from derive.growth.program import Envelope, Program, Row, envelope
 from derive.growth.tile_bounds import TileBounds
 from derive.schedule import Kernel, Loop, Schedule
-from derive.substitution import free
+from derive.substitution import free, put
 from derive.symbols import MEANINGS, M
 from derive.traffic import traffic_under
 
@@ -219,7 +219,7 @@ class Count:
             bounds = replace(met, met_once=sp.Integer(int(up)))
         elif met is not None:
             bounds = TileBounds(met, up, tending)
-        return traffic_under(schedule, kernel, bounds).total.amount.xreplace(self.alike)  # type: ignore[arg-type]
+        return put(traffic_under(schedule, kernel, bounds).total.amount, self.alike)  # type: ignore[arg-type]
 
     @lru_cache(maxsize=64)  # noqa: B019  (bounded)
     def program(self, parameters: Parameters, kernel: Kernel, *, up: bool) -> Program:

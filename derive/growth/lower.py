@@ -30,6 +30,7 @@ from derive.growth.parameters import Parameters, exponents_of
 from derive.growth.posynomial import Facts, Term, below
 from derive.growth.program import Program, envelope, leading
 from derive.schedule import Schedule
+from derive.substitution import put
 from derive.symbols import M
 from derive.traffic import compulsory
 
@@ -65,7 +66,7 @@ def compulsory_bounds(
     schedule: Schedule, parameters: Parameters, region: Cone, alike: Mapping[sp.Symbol, sp.Expr], facts: Facts
 ) -> list[Bound]:
     """Inputs read and outputs written, once each: the monomials that lead, each at its exact constant."""
-    terms = below(compulsory(schedule.graph).total.amount.xreplace(dict(alike)), facts)
+    terms = below(put(compulsory(schedule.graph).total.amount, alike), facts)
     constants: dict[tuple[Fraction, ...], sp.Expr] = {}
     for term in terms:
         form = parameters.form(term.exponents)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 import sympy as sp
 
 ZERO = Fraction(0)
 
 
+@lru_cache(maxsize=2**14)
 def degree(amount: sp.Basic, symbol: sp.Symbol) -> Fraction | None:
     """The degree of *amount* in *symbol*; ``None`` where it has none."""
     if amount.is_Symbol or not amount.args:
