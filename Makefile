@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER VIRTUAL_ENV
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench soak nightly fuzz mutate clean
+.PHONY: help demo test lint docs bench soak nightly laws fuzz mutate clean
 
 SEED ?= 0
 SOAK_SECONDS ?= 3600
@@ -51,6 +51,9 @@ mutate: $(VENV)/installed-dev  ## mutants of derive/ and rules/, all 9,100 of th
 
 soak: $(VENV)/installed-dev  ## an hour of random configurations against the witnesses; SOAK_SECONDS=600 SEED=7 set length and seed
 	$(PY) -m tests.soak --seed $(SEED) --seconds $(SOAK_SECONDS)
+
+laws: $(VENV)/installed-dev  ## every law that `derive laws` prints, looked at where it says that it holds: an hour and more
+	$(PY) -m tests.laws --seed $(SEED)
 
 nightly: $(VENV)/installed-dev  ## the same for five minutes (NIGHTLY_SECONDS)
 	$(PY) -m tests.soak --seed $(SEED) --seconds $(NIGHTLY_SECONDS)

@@ -1,7 +1,8 @@
 """Scaling laws: how a closed form grows with one of its symbols, proved where SymPy can, else checked on random numbers."""
 
-from derive.laws.check import TRIALS, Known, checked
-from derive.laws.law import Evidence, Law, Outcome, Regime
+from derive.laws.check import TRIALS, checked, looked_for
+from derive.laws.law import Evidence, Law, Open, Outcome, Regime
+from derive.laws.line import Lines
 from derive.laws.numbers import POINTS
 from derive.laws.prove import laws, proved, told_apart
 from derive.laws.roles import Roles
@@ -10,13 +11,15 @@ __all__ = [
     "POINTS",
     "TRIALS",
     "Evidence",
-    "Known",
     "Law",
+    "Lines",
+    "Open",
     "Outcome",
     "Regime",
     "Roles",
     "checked",
     "laws",
+    "looked_for",
     "proved",
     "told_apart",
 ]

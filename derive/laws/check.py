@@ -7,29 +7,27 @@ symbol. Four coefficients are fixed by four values; the other values must lie on
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, product
 
 import sympy as sp
 
 from derive.errors import DomainError, UnboundError
-from derive.exact import Number, Values, value
-from derive.laws.law import Evidence, Law
+from derive.laws.law import Evidence, Law, Open, Regime
+from derive.laws.line import Line, Lines
+from derive.laws.listed import Listed
 from derive.laws.numbers import POINTS, Numbers, Pairs
 from derive.laws.roles import Roles
-from derive.pieces import NoFastSumError
-from derive.substitution import free, outermost, sealed
-from derive.term_arrays import Arrays
+from derive.laws.stated import Stated
+from derive.substitution import free
 
-TRIALS = 12
-"""Sums of powers that are looked at, each with numbers of its own."""
+TRIALS = 24
+"""Sums of powers that are looked at, each with numbers of its own: half made to fit the schedule, half to fit the words."""
 LOWEST, HIGHEST = -1, 2
 _COEFFICIENTS = HIGHEST - LOWEST + 1
 assert POINTS > _COEFFICIENTS + 1
-MOST_TERMS = 5_000
-"""Terms of sums in sums at one point, which are added one by one; beyond this a law takes too long to ask for."""
-Known = dict[tuple[sp.Expr, tuple[Number, ...]], Number]
-"""Sums, extremes and roundings at numbers that were met before: the counts of one schedule are made of the same few."""
 
 
 def checked(
@@ -39,12 +37,31 @@ def checked(
     *,
     where: tuple[sp.Basic, ...] = (),
     seed: int = 0,
-    known: Known | None = None,
+    lines: Lines | None = None,
 ) -> Law | None:
     """The law of *amount* in *symbol* that exact values at random numbers agree on; ``None`` where there is none.
 
+    See ``looked_for``, which also says what speaks against one.
+    """
+    found = looked_for(amount, symbol, roles, where=where, seed=seed, lines=lines)
+    return found if isinstance(found, Law) else None
+
+
+def looked_for(
+    amount: sp.Expr,
+    symbol: sp.Symbol,
+    roles: Roles,
+    *,
+    where: tuple[sp.Basic, ...] = (),
+    seed: int = 0,
+    lines: Lines | None = None,
+) -> Law | Open:
+    """The law of *amount* in *symbol* that exact values at random numbers agree on, or what speaks against one.
+
     It is looked for where tiles divide lengths; where there is none, also where what else is rounded by, such as the CTAs that
-    run at once, divides them, where keys have room for more tiles, and where tiles divide one another.
+    run at once, divides them, where keys have room for more tiles, where sizes of the mask fill tiles, and where tiles divide
+    one another. Each regime is looked at twice: at numbers that the schedule suggests, and at numbers drawn from its words
+    alone. Under a list of packed lengths tiles divide each of them.
 
     Args:
         amount: a closed form, sums included.
@@ -52,30 +69,71 @@ def checked(
         roles: what each symbol is: tiles divide lengths and one another, sizes of a mask fit the keys.
         where: conditions of the case that *amount* is the count in.
         seed: seed of the random numbers.
-        known: values of parts, which are added to.
+        lines: drawn before for other counts, which are added to.
     """
-    parts = _Parts({} if known is None else known, amount)
-    symbols, rounding = frozenset(free(amount)), frozenset(_rounding(amount))
-    for nested, cut, roomy in product(_nestings(roles, rounding), (False, True), (False, True)):
-        numbers = Numbers(roles, symbol, symbols, rounding, where, cut, roomy, nested)
-        exponents = _exponents(parts, numbers, seed)
-        if exponents is not None:
-            return Law(amount, symbol, exponents, numbers.regime, Evidence.CHECKED, {}, TRIALS)
-    return None
-
-
-def _exponents(parts: _Parts, numbers: Numbers, seed: int) -> tuple[Fraction, ...] | None:
-    """The powers of all trials together; ``None`` where the values of one lie on no sum of powers."""
-    seen: set[Fraction] = set()
-    for trial in range(TRIALS):
+    lines = Lines(frozenset(free(amount))) if lines is None else lines
+    against = Open(amount, symbol, Regime())
+    met: set[Regime] = set()
+    for one, *more in _drawings(amount, symbol, roles, where, lines.symbols):
+        if one.regime in met:
+            continue
+        met.add(one.regime)
         try:
-            terms = _terms(parts, numbers.symbol, numbers.along(trial, seed))
-        except (DomainError, UnboundError):
-            return None
+            found = _exponents(amount, symbol, _drawn((one, *more), lines, seed))
+        except (DomainError, UnboundError) as error:
+            against = against if against.points else replace(against, why=str(error))
+            continue
+        if not isinstance(found, Line):
+            return Law(amount, symbol, found[0], one.regime, Evidence.CHECKED, {}, found[1])
+        against = Open(amount, symbol, one.regime, tuple(found.points), tuple(found.values(amount)))
+    return against
+
+
+def _drawings(
+    amount: sp.Expr, symbol: sp.Symbol, roles: Roles, where: tuple[sp.Basic, ...], symbols: frozenset[sp.Symbol]
+) -> Iterator[tuple[Listed] | tuple[Numbers, Stated]]:
+    """How numbers are drawn in one regime after the other, the widest first."""
+    covering = tuple((a, b) for a, b in _no_smaller(where) if a in roles.tiles and b in roles.lengths)
+    spoken = free(amount) - set(dict(covering))
+    roles = replace(roles, tiles={t: cut for t, cut in roles.tiles.items() if t in spoken})
+    rounding = frozenset(_rounding(amount)) - set(dict(covering))
+    nestings = tuple(_nestings(roles, rounding))
+    if roles.packed:
+        yield from ((Listed(roles, symbol, symbols, nested),) for nested in nestings)
+        return
+    fits = (
+        *product(nestings, (False, True), (False, True), (False,)),
+        *product(nestings, (False, True), (False,), (True,)),
+    )
+    for nested, cut, roomy, filled in fits:
+        drawing = Numbers(roles, symbol, symbols, rounding, where, cut, roomy, nested, filled, covering)
+        drawing = drawing.without_open_conditions()
+        yield drawing, Stated(drawing.regime.also(where=drawing.where), symbol, symbols, rounding, roles)
+
+
+def _drawn(drawings: tuple[Listed | Numbers | Stated, ...], lines: Lines, seed: int) -> Iterator[Line]:
+    """Lines along the symbol; of those drawn from words alone, those that were found.
+
+    Raises:
+        DomainError: a condition of the count holds at none of the numbers that the schedule suggests.
+    """
+    for trial, drawing in product(range(TRIALS // len(drawings)), drawings):
+        line = lines.of((drawing, trial, seed), partial(drawing.along, trial, seed))
+        if line is not None:
+            yield line
+
+
+def _exponents(amount: sp.Expr, symbol: sp.Symbol, lines: Iterator[Line]) -> tuple[tuple[Fraction, ...], int] | Line:
+    """The powers on all lines together, and how many these are; the first line whose values lie on no sum of powers."""
+    seen: set[Fraction] = set()
+    count = 0
+    for line in lines:
+        terms = _terms(amount, symbol, line)
         if terms is None:
-            return None
+            return line
         seen |= terms
-    return tuple(sorted(seen)) or (Fraction(0),)
+        count += 1
+    return tuple(sorted(seen)) or (Fraction(0),), count
 
 
 def _nestings(roles: Roles, rounding: frozenset[sp.Symbol]) -> Iterator[Pairs]:
@@ -88,18 +146,23 @@ def _nestings(roles: Roles, rounding: frozenset[sp.Symbol]) -> Iterator[Pairs]:
         yield tuple(pairs)
 
 
+def _no_smaller(where: tuple[sp.Basic, ...]) -> Iterator[tuple[sp.Symbol, sp.Symbol]]:
+    """Pairs of symbols of which the first is said to be at least the second."""
+    for c in where:
+        if isinstance(c, (sp.Ge, sp.Le)) and c.gts.is_Symbol and c.lts.is_Symbol:
+            yield c.gts, c.lts
+
+
 def _rounding(amount: sp.Expr) -> set[sp.Symbol]:
     """Symbols that something is divided by and rounded."""
     quotients = {q for e in amount.atoms(sp.floor, sp.ceiling) for q in e.atoms(sp.Pow) if q.exp.is_negative}
     return {s for q in quotients for s in free(q.base)} & free(amount)
 
 
-def _terms(parts: _Parts, symbol: sp.Symbol, points: list[dict[str, Number]]) -> set[Fraction] | None:
+def _terms(amount: sp.Expr, symbol: sp.Symbol, line: Line) -> set[Fraction] | None:
     """The powers whose sum goes through all values; ``None`` when none does."""
-    places = [int(numbers[symbol.name]) for numbers in points]
-    values = [
-        Fraction(parts.value(numbers)) * Fraction(x) ** -LOWEST for x, numbers in zip(places, points, strict=True)
-    ]
+    places = [int(at[symbol.name]) for at in line.points]
+    values = [v * Fraction(x) ** -LOWEST for x, v in zip(places, line.values(amount), strict=True)]
     through = _interpolated(places, values)
     if any(through[_COEFFICIENTS:]):
         return None
@@ -117,41 +180,3 @@ def _interpolated(places: list[int], values: list[Fraction]) -> list[Fraction]:
         found = [below - place * c for below, c in zip([Fraction(0), *found[:-1]], found, strict=True)]
         found[0] += difference
     return found
-
-
-class _Parts:
-    """An amount whose sums, extremes and roundings are computed once for each set of their own numbers."""
-
-    def __init__(self, known: Known, amount: sp.Expr) -> None:
-        names: dict[sp.Expr, sp.Symbol] = {}
-        self._amount = sealed(amount, names)
-        self._parts = {name: (part, tuple(sorted(s.name for s in free(part)))) for part, name in names.items()}
-        self._known = known
-
-    def value(self, numbers: Values) -> Number:
-        """The exact value of the amount.
-
-        Raises:
-            DomainError: sums in sums have too many terms.
-        """
-        found = dict(numbers)
-        for name, (part, symbols) in self._parts.items():
-            key = part, tuple(numbers[s] for s in symbols)
-            if key not in self._known:
-                self._known[key] = _total(part, numbers) if isinstance(part, sp.Sum) else value(part, numbers)
-            found[name.name] = self._known[key]
-        return value(self._amount, found)
-
-
-def _total(total: sp.Sum, numbers: Values) -> Number:
-    """The value of a sum."""
-    summand, index, *ends = outermost(total)
-    first, last = (int(value(end, numbers)) for end in ends)
-    if last < first:
-        return 0
-    try:
-        return Arrays(lambda part: value(part, numbers), {}).total(summand, index, first, last)
-    except NoFastSumError:
-        if summand.has(sp.Sum) and last - first >= MOST_TERMS:
-            raise DomainError(f"{last - first + 1} sums are too many") from None
-        return value(total, numbers)

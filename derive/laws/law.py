@@ -166,3 +166,24 @@ class Law:
             return value(sp.Add(*(c * self.symbol ** sp.Rational(e) for e, c in self.coefficients.items())), values)
         except (UnboundError, DomainError):
             return None
+
+
+@dataclass(frozen=True)
+class Open:
+    """That no law of an amount was found in any regime that was looked at, and what speaks against one in the last.
+
+    Attributes:
+        amount: the closed form.
+        symbol: what is scaled.
+        regime: the narrowest one in which the amount was seen to be no sum of powers; of several, the last.
+        points: numbers in it that differ in the symbol; none where no numbers were found to look at.
+        values: the amounts there, which lie on no sum of powers x^-1 .. x^2.
+        why: what was wrong where there are none.
+    """
+
+    amount: sp.Expr
+    symbol: sp.Symbol
+    regime: Regime
+    points: tuple[Mapping[str, Number], ...] = ()
+    values: tuple[Fraction, ...] = ()
+    why: str = ""

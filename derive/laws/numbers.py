@@ -7,7 +7,7 @@ cuts is a multiple of all its values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm, prod
@@ -43,10 +43,12 @@ class Numbers:
         symbol: what takes several values.
         symbols: those of the amount.
         rounding: those of them that something is rounded by.
-        where: conditions that the numbers fulfil, as far as they speak of lengths, tiles and sizes of the mask alone.
+        where: conditions that the numbers fulfil.
         cut: whether lengths are multiples of what rounds, too.
         roomy: whether the keys, or each part of them, have room for a tile of each kind beside the sizes of the mask.
         nested: tiles that divide other tiles, or sizes of a mask such as chunks, (inner, outer).
+        filled: whether sizes of the mask are multiples of whatever lengths are, and a tile that is scaled of what rounds.
+        covering: tiles that are no smaller than a length, (tile, length); they are no tiles of *roles*.
     """
 
     roles: Roles
@@ -57,6 +59,8 @@ class Numbers:
     cut: bool = False
     roomy: bool = False
     nested: Pairs = ()
+    filled: bool = False
+    covering: Pairs = ()
 
     def along(self, trial: int, seed: int = 0) -> list[dict[str, Number]]:
         """Numbers for every symbol, ``POINTS`` times, those of the symbol rising; all lie in ``regime``.
@@ -67,24 +71,35 @@ class Numbers:
         Raises:
             DomainError: a condition of the count holds at none that are tried.
         """
-        sized = {*self._extents, *self.roles.tiles, *self._sizes}
-        asked = [c for c in self.where if free(c) <= sized]
-        for further in (0, POINTS, 3 * POINTS) if asked else (0,):
+        for further in (0, POINTS, 3 * POINTS) if self.where else (0,):
             points = self._points(_Draw(f"{seed} {trial} {self.symbol}", trial % 3), further)
-            if all(holds(c, at) for c in asked for at in points):
+            if all(holds(c, at) for c in self.where for at in points):
                 return points
-        raise DomainError(f"none of the numbers that are tried fulfil {asked}")
+        raise DomainError(f"none of the numbers that are tried fulfil {self.where}")
+
+    def without_open_conditions(self) -> Numbers:
+        """The same, of its conditions those alone that speak of lengths, tiles and sizes of the mask: no other has numbers."""
+        sized = {*self._extents, *self.roles.tiles, *self._sizes, *(tile for tile, _ in self.covering)}
+        return replace(self, where=tuple(c for c in self.where if free(c) <= sized))
 
     @cached_property
     def regime(self) -> Regime:
         """Where the numbers of ``along`` lie."""
         roles, symbol = self.roles, self.symbol
         whole = [symbol / t for t in self._tiles if self._stepped and t not in self._outer]
+        cutting = [*self._cutting, *([symbol] if self._cuts and symbol not in roles.tiles else [])]
         for length in self._extents:
-            tiles = [t for t, cut in roles.tiles.items() if length in cut or {length} | cut <= set(roles.lengths)]
-            cutting = [*self._cutting, *([symbol] if self._cuts and symbol not in roles.tiles else [])]
+            tiles = [
+                t for t, cut in roles.tiles.items() if length in cut or (length in roles.lengths and self._long(t))
+            ]
             whole += [length / t for t in tiles if length != symbol]
             whole += [length / (t * c) for t in tiles or [sp.Integer(1)] for c in cutting]
+        for size in self._sizes if self.filled else []:
+            long = [t for t in roles.tiles if self._long(t)]
+            whole += [size / t for t in long if size != symbol]
+            whole += [size / (t * c) for t in long or [sp.Integer(1)] for c in cutting]
+        if self.filled and symbol in roles.tiles:
+            whole += [symbol / (t * c) for t in self._tiles if t not in self._outer for c in self._cutting]
         whole += [outer / inner for inner, outer in self.nested]
         for a, b in self._groups:
             whole += [b / a] if symbol in (a, b) and not self._row_tiles else []
@@ -92,8 +107,10 @@ class Numbers:
         where = []
         if self._reach != 0 and self.symbols & set(roles.lengths):
             where.append(at_most(self._reach, roles.lengths[-1]))
-        if symbol in roles.tiles and self._sizes and self._long(symbol):
-            where.append(at_most(self._reach_in_tile, symbol))
+        if self._holds_sizes:
+            where += [at_most(roles.span, queries) for queries in roles.lengths[:-1]]
+        if self._is_wide and self._reach_in_symbol != 0:
+            where.append(at_most(self._reach_in_symbol, symbol))
         return Regime().also(tuple(whole), tuple(where))
 
     # --- what plays which part ----------------------------------------------------------------------------------------
@@ -105,10 +122,22 @@ class Numbers:
         reach = sp.Add(self.roles.span if self._sizes else 0, *self.roles.lengths[:-1], *room)
         return reach * sp.Mul(*self._parts) if self.roomy else reach
 
+    @property
+    def _holds_sizes(self) -> bool:
+        """Whether the queries, where these are fewer than the keys, have room for the sizes of the mask, too."""
+        return self.roomy and bool(self._sizes)
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether the symbol has a least value: a tile holds sizes of the mask, and where roomy such a size holds tiles."""
+        is_tile = self.symbol in self.roles.tiles and bool(self._sizes) and self._long(self.symbol) and not self.filled
+        return is_tile or (self.roomy and self.symbol in self._sizes)
+
     @cached_property
-    def _reach_in_tile(self) -> sp.Expr:
-        """What a tile that is scaled is at least: the sizes of the mask, and where roomy other tiles that need not hold it."""
-        return sp.Add(self.roles.span, *(t for t in self._tiles if self.roomy and t not in self._outer))
+    def _reach_in_symbol(self) -> sp.Expr:
+        """What it is at least: the sizes of the mask, and where roomy other tiles that need not hold it."""
+        room = sp.Add(*(t for t in self._tiles if self.roomy and t not in self._outer and self._long(t)))
+        return sp.expand(2 * room) if self.symbol in self._sizes else self.roles.span + room
 
     @cached_property
     def _sizes(self) -> list[sp.Symbol]:
@@ -126,8 +155,9 @@ class Numbers:
 
     @cached_property
     def _extents(self) -> list[sp.Symbol]:
-        """Lengths, and what else a tile cuts alone."""
-        cut = [next(iter(symbols)) for symbols in self.roles.tiles.values() if len(symbols) == 1]
+        """Lengths, and what else a tile cuts, sizes of the mask and heads apart."""
+        apart = {*self._sizes, *(s for pair in self.roles.divides for s in pair)}
+        cut = [s for cut in self.roles.tiles.values() for s in sorted(cut, key=str) if len(cut) == 1 or s not in apart]
         return list(dict.fromkeys((*self.roles.lengths, *cut)))
 
     @cached_property
@@ -190,7 +220,9 @@ class Numbers:
                 fixed[outer.name] = int(fixed[outer.name]) * int(fixed[inner.name])
         inner_tiles = [inner for inner, outer in self.nested if outer == self.symbol]
         step = lcm(*(int(fixed[t.name]) for t in (*self._tiles, *inner_tiles) if t not in self._outer))
-        if draw.kind == _FILLED:
+        if self.filled and self._stepped and self.symbol not in self._extents:
+            step *= prod(int(base[c.name]) for c in self._cutting)
+        if draw.kind == _FILLED and not self.filled:
             self._fill(fixed, step)
         multiples = self._multiples(fixed, step, draw)
         for outer in self._outer:
@@ -198,6 +230,8 @@ class Numbers:
         whole = lcm(step, *(int(fixed[t.name]) for t in self._outer)) * prod(int(base[c.name]) for c in self._cutting)
         if self._cuts and not self._outer:
             whole *= lcm(*multiples)
+        for size in self._sizes if self.filled else []:
+            fixed[size.name] = whole * int(fixed[size.name])
         points = []
         for n in multiples:
             at = {**fixed, self.symbol.name: n * (step if self._stepped else 1)}
@@ -208,12 +242,18 @@ class Numbers:
                 at[dividend.name] = several * share * (1 if divisor == self.symbol else int(at[divisor.name]))
             points.append(at)
         for length in self._extents:  # keys behind queries, which they are no fewer than
-            is_keys = length in self.roles.lengths[-1:]
-            least = max(-(-int(value(self._reach, at)) // whole) for at in points) if is_keys else 1
+            least = 1
+            if length in self.roles.lengths[-1:] or (length in self.roles.lengths and self._holds_sizes):
+                reach = self._reach if length == self.roles.lengths[-1] else self.roles.span
+                least = max(-(-int(value(reach, at)) // whole) for at in points)
             more = further + (draw.one_of((1, 2, 5), f"more {length}") if draw.kind == _PLENTY else 0)
             for n, at in enumerate(points):
                 moves = n if length == self.symbol else 0
                 at[length.name] = whole * (max(least, 1) + more + moves)
+        for tile, length in self.covering:
+            longest = max(int(at[length.name]) for at in points) + draw.one_of((0, 0, 1, 4), f"over {length}")
+            for n, at in enumerate(points):
+                at[tile.name] = longest + (n if tile == self.symbol else 0)
         return points
 
     def _fill(self, numbers: dict[str, Number], step: int) -> None:
@@ -226,14 +266,15 @@ class Numbers:
 
     def _multiples(self, numbers: dict[str, Number], step: int, draw: _Draw) -> Sequence[int]:
         """What the symbol's values are multiples by: all that divide one, or one after the other."""
+        first = 1
+        if self._is_wide:
+            least = -(-int(value(self._reach_in_symbol, numbers)) // step)
+            first = max(least + draw.one_of((0, 0, 1, 3), "first"), 1)
         if self._cuts:
-            first = 1
-            if self.symbol in self.roles.tiles and self._sizes and self._long(self.symbol):
-                first = -(-int(value(self._reach_in_tile, numbers)) // step) + draw.one_of((0, 0, 1, 3), "first")
-            return [max(first, 1) * n for n in _DIVISORS]
+            return [first * n for n in _DIVISORS]
         if any(self.symbol == divisor for divisor, _ in self._groups):
             return _DIVISORS
-        return range(1, 1 + POINTS)
+        return range(first, first + POINTS)
 
 
 _PLENTY, _NEAR, _FILLED = range(3)

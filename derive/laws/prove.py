@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice
 
 import sympy as sp
 
 from derive.choice import at_most
+from derive.extremes import floor_of
 from derive.laws.homogeneous import degree
 from derive.laws.law import Evidence, Law, Regime
 from derive.laws.roles import Roles
@@ -40,7 +42,7 @@ def laws(amount: sp.Expr, symbol: sp.Symbol, roles: Roles | None = None) -> list
         roles: what each symbol is, for the regime; nothing is known unless given.
     """
     roles = roles or Roles()
-    amount = _grouped(amount, roles)
+    amount = _grouped(amount, roles.divides)
     allowed = Regime(tuple(b / a for a, b in roles.divides if symbol in (a, b) and amount.has(symbol)))
     scaled = degree(amount, symbol)
     if scaled is not None:
@@ -64,9 +66,10 @@ def laws(amount: sp.Expr, symbol: sp.Symbol, roles: Roles | None = None) -> list
     return found
 
 
-def _grouped(amount: sp.Expr, roles: Roles) -> sp.Expr:
+@lru_cache(maxsize=2**8)
+def _grouped(amount: sp.Expr, divides: tuple[tuple[sp.Symbol, sp.Symbol], ...]) -> sp.Expr:
     """*amount* with extremes decided that are plain once one size divides another: h is at least h_k."""
-    for n, (divisor, dividend) in enumerate(roles.divides):
+    for n, (divisor, dividend) in enumerate(divides):
         if any(e.has(dividend) for e in amount.atoms(sp.Min, sp.Max)) and dividend.is_Symbol:
             share = sp.Symbol(f"G_{n}", positive=True, integer=True)
             decided = put(amount, {dividend: share * divisor})
@@ -221,17 +224,61 @@ def _dropped(amount: sp.Expr, symbol: sp.Symbol, whole: list[sp.Expr]) -> sp.Exp
     return put(amount, made) if made else amount
 
 
-def _winners(amount: sp.Expr, symbol: sp.Symbol) -> Iterator[tuple[sp.Expr, tuple[sp.Basic, ...]]]:
-    """*amount* once for each member that an undecided extreme of *symbol* may be, with the condition that makes it that."""
+def _winners(
+    amount: sp.Expr, symbol: sp.Symbol, held: tuple[sp.Basic, ...] = ()
+) -> Iterator[tuple[sp.Expr, tuple[sp.Basic, ...]]]:
+    """*amount* once for each member that an undecided extreme of *symbol* may be, with the conditions that make it that.
+
+    What follows from another condition is left out, and so are cases that cannot be.
+    """
     inside = {e for total in amount.atoms(sp.Sum) for e in total.atoms(sp.Min, sp.Max)}
     undecided = [e for e in amount.atoms(sp.Min, sp.Max) - inside if e.has(symbol)]
     if not undecided:
-        yield amount, ()
+        yield amount, held
         return
-    extreme = min(undecided, key=lambda e: (sp.count_ops(e), str(e)))
+    extreme = _shortest(undecided)
     largest = extreme.func is sp.Max
     for member in extreme.args:
         pairs = [(o, member) if largest else (member, o) for o in extreme.args if o != member]
-        conditions = tuple(at_most(small, big) for small, big in pairs)
-        for one, more in _winners(put(amount, {extreme: member}), symbol):
-            yield one, (*conditions, *more)
+        conditions = held
+        for small, big in pairs:
+            conditions = _together(conditions, _no_more(small, big))
+        if sp.false not in conditions:
+            yield from _winners(put(amount, {extreme: member}), symbol, conditions)
+
+
+def _together(held: tuple[sp.Basic, ...], more: sp.Basic) -> tuple[sp.Basic, ...]:
+    """*held* and one condition more, what another one implies left out; false where two exclude each other."""
+    if sp.false in (*held, more):
+        return (sp.false,)
+    if more == sp.true or any(_implies(c, more) for c in held):
+        return held
+    if any(floor_of(sp.expand(-_room(c) - _room(more))) >= 1 for c in held):
+        return (sp.false,)
+    return (*(c for c in held if not _implies(more, c)), more)
+
+
+def _implies(one: sp.Basic, other: sp.Basic) -> bool:
+    """Whether there is plainly at least as much room in *other* as in *one*."""
+    return floor_of(sp.expand(_room(other) - _room(one))) >= 0
+
+
+def _room(condition: sp.Basic) -> sp.Expr:
+    """How much larger the larger side is."""
+    return condition.rhs - condition.lhs
+
+
+def _no_more(small: sp.Expr, big: sp.Expr) -> sp.Basic:
+    """``small <= big``; of a difference and 0, each term on the side where it is positive: N_q <= N_k."""
+    if 0 not in (small, big):
+        return at_most(small, big)
+    terms = sp.Add.make_args(big - small)
+    taken = [t for t in terms if t.could_extract_minus_sign()]
+    return at_most(-sp.Add(*taken), sp.Add(*(t for t in terms if t not in taken)))
+
+
+def _shortest(several: list[sp.Expr]) -> sp.Expr:
+    """The one of the fewest operations; of those, the first as they are written."""
+    operations = {e: sp.count_ops(e) for e in several}
+    fewest = min(operations.values())
+    return min((e for e, n in operations.items() if n == fewest), key=str)

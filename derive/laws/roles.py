@@ -12,6 +12,7 @@ from derive.growth.parameters import Condition
 from derive.growth.tile_bounds import sizes_fit
 from derive.mask import Mask
 from derive.schedule import Schedule
+from derive.symbols import W_l, W_r
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Roles:
         sizes: sizes of the mask, each with the number of keys that it is at most.
         divides: (divisor, dividend) pairs, such as key/value heads and query heads.
         spread: whether a query's keys stand apart, so that sizes of the mask multiply: W keys a dilation apart.
+        packed: where the mask is a list for one length, the lengths of the sequences that are packed into it.
     """
 
     lengths: tuple[sp.Symbol, ...] = ()
@@ -31,14 +33,16 @@ class Roles:
     sizes: tuple[Condition, ...] = ()
     divides: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
     spread: bool = False
+    packed: tuple[int, ...] = ()
 
     @staticmethod
     def of(
         schedule: Schedule,
         alike: Mapping[sp.Symbol, sp.Basic],
         divides: Iterable[tuple[sp.Symbol, sp.Symbol]] = (),
+        at_most: Iterable[Condition] = (),
     ) -> Roles:
-        """The roles in *schedule*, symbols of *alike* counted as one."""
+        """The roles in *schedule*, symbols of *alike* counted as one; what is *at_most* the keys is a size of the mask."""
         mask = schedule.graph.mask
         shared = dict(alike)
         cut: dict[sp.Symbol, set[sp.Symbol]] = {}
@@ -52,16 +56,17 @@ class Roles:
         return Roles(
             tuple(lengths),
             {tile: frozenset(symbols) for tile, symbols in cut.items()},
-            tuple(sizes_fit(mask, shared)),
+            tuple(dict.fromkeys((*sizes_fit(mask, shared), *((a, b.xreplace(shared)) for a, b in at_most)))),
             tuple((a, b) for a, b in pairs if a != b),
             type(mask) is Mask and any(i.copies != 1 for i in mask.intervals),
         )
 
     @property
     def span(self) -> sp.Expr:
-        """How far the sizes of the mask reach together."""
+        """How far the sizes of the mask reach together; of keys before and behind a query, the query's own are none."""
         sizes = [size for size, _ in self.sizes]
-        return sp.Mul(*sizes) if self.spread else sp.Add(*sizes)
+        own = sp.Integer(int(bool({W_l, W_r} & set(sizes))))
+        return sp.Mul(*sizes) if self.spread else sp.Add(*sizes, own)
 
     @property
     def fit(self) -> tuple[sp.Basic, ...]:
