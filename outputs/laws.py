@@ -15,7 +15,7 @@ from derive.errors import UnboundError
 from derive.exact import Number, value
 from derive.flops import Pipe
 from derive.growth.parameters import exponents_of
-from derive.laws import Evidence, Known, Law, Regime, Roles, checked, laws, told_apart
+from derive.laws import Evidence, Law, Lines, Open, Regime, Roles, laws, looked_for, told_apart
 from derive.substitution import free, put
 from derive.symbols import C_L2, N, N_k, N_q, n_L2
 from outputs.notation import with_one_length
@@ -49,11 +49,12 @@ class Count:
 
 @dataclass(frozen=True)
 class Finding:
-    """A law of one count, or that none was found."""
+    """A law of one count, or that none was found and what speaks against one."""
 
     count: Count
     symbol: sp.Symbol
     law: Law | None
+    against: Open | None = None
 
 
 @dataclass(frozen=True)
@@ -93,17 +94,19 @@ class Growths:
         schedule = self.account.derivation.schedule
         known = {s for t in schedule.graph.tensors.values() for s in t.size.free_symbols}
         known |= {s for k in schedule.kernels for x in k.loops for s in x.extent.free_symbols}
-        return Roles.of(schedule, self.answer.alike, [pair for pair in divides if set(pair) <= known])
+        limits = [(a, b) for a, b in self.answer.request.variant.at_most if a in known]
+        roles = Roles.of(schedule, self.answer.alike, [pair for pair in divides if set(pair) <= known], limits)
+        return replace(roles, packed=self.answer.request.pattern.numbers)
 
     @cached_property
-    def _known(self) -> dict[tuple[sp.Expr, sp.Symbol, tuple[sp.Basic, ...]], list[Law]]:
+    def _known(self) -> dict[tuple[sp.Expr, sp.Symbol, tuple[sp.Basic, ...]], list[Law] | Open]:
         """Laws found already: two counts may have one closed form."""
         return {}
 
     @cached_property
-    def _parts_known(self) -> Known:
-        """Parts of amounts at numbers that were met already."""
-        return {}
+    def _lines(self) -> Lines:
+        """Numbers at which laws are looked for, the same for all counts."""
+        return Lines(frozenset(s for count in self.counts for s in free(count.amount)))
 
     @cached_property
     def counts(self) -> tuple[Count, ...]:
@@ -182,20 +185,22 @@ class Growths:
 
     def _of(self, count: Count, symbol: sp.Symbol) -> Iterator[Finding]:
         """The laws of *count* in *symbol*, one a case; checked where none is proved."""
-        found = self._known.get((count.amount, symbol, count.where))
-        if found is None:
-            found = laws(count.amount, symbol, self.roles)
-            if not found and not self.is_listed:
-                seen = checked(count.amount, symbol, self.roles, where=count.where, known=self._parts_known)
-                found = [] if seen is None else [seen]
-            self._known[count.amount, symbol, count.where] = found
-        if not found:
-            yield Finding(count, symbol, None)
+        key = count.amount, symbol, count.where
+        if key not in self._known:
+            self._known[key] = laws(count.amount, symbol, self.roles) or self._looked_for(count, symbol)
+        found = self._known[key]
+        if isinstance(found, Open):
+            yield Finding(count, symbol, None, found)
+            return
         for law in found:
             where = () if law.is_independent and not law.regime.where else count.where
             yield Finding(
                 count, symbol, replace(law, regime=Regime().also(where=where).also(law.regime.whole, law.regime.where))
             )
+
+    def _looked_for(self, count: Count, symbol: sp.Symbol) -> list[Law] | Open:
+        found = looked_for(count.amount, symbol, self.roles, where=count.where, lines=self._lines)
+        return found if isinstance(found, Open) else [found]
 
     def _counts(self) -> Iterator[Count]:
         a, shown = self.account, self.answer.shown

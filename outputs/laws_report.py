@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
@@ -11,13 +9,13 @@ import sympy as sp
 from derive.errors import UnboundError, clipped
 from derive.exact import value
 from derive.laws import POINTS, TRIALS, Evidence, Law, Regime
+from outputs import laws_open
 from outputs.layout import Section, Table
 from outputs.notation import text
 from outputs.quantities import grouped, significant, size
+from outputs.regimes import Marks, number, regime_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from outputs.explanation import Explanation
     from outputs.laws import Count, Growths
 
@@ -30,17 +28,17 @@ _READING = (
     " where no term is taken off",
     "proved: the count less its powers expands to zero, all symbols open",
     f"~ checked: exact values lie on such a sum, {POINTS} along the symbol at each of {TRIALS} drawings of the others",
-    ".: undecided, the count is no such sum in any regime that was looked at",
+    ".: undecided, the count is no such sum in any regime that was looked at; what speaks against one stands below",
 )
 
 
 def report(found: tuple[Growths, ...]) -> list[Section]:
     """Exponents, factors and jumps, schedule by schedule."""
     answer = found[0].answer
-    numbers = "  ".join(f"{name} = {_number(n)}" for name, n in found[0].values.items() if name in _asked(answer))
+    numbers = "  ".join(f"{name} = {number(n)}" for name, n in found[0].values.items() if name in _asked(answer))
     title = f"{answer.request.variant.name}, mask {answer.request.pattern}: how its counts grow"
     listed = [
-        "the mask is a list for this one length: nothing is scaled with it, and of tiles that cut it no law is looked for"
+        "the mask is a list for this one length, which stays as it is: tiles are looked at where they divide all that it packs"
     ]
     sections = [Section("", [title, *([numbers] if numbers else []), *(listed if found[0].is_listed else [])])]
     for one in found:
@@ -48,30 +46,9 @@ def report(found: tuple[Growths, ...]) -> list[Section]:
         powers, doubled = _powers(one, marks), _doubled(one, marks)
         sections.append(Section(f"{one.account.name}: exponents", powers, marks.notes))
         sections += [Section(f"{one.account.name}: doubling", doubled)] if doubled.rows else []
+        sections += laws_open.section(one)
         sections += [*_classes(one), *_jump(one)]
     return [*sections, Section("how to read this", list(_READING))]
-
-
-@dataclass
-class Marks:
-    """Regimes by letter, in the order in which they are met."""
-
-    written: dict[str, str] = field(default_factory=dict)
-
-    def of(self, regime: Regime) -> str:
-        """The letter of *regime*; nothing where it holds always."""
-        said = _regime(regime)
-        if not said:
-            return ""
-        if said not in self.written:
-            n = len(self.written)
-            self.written[said] = ascii_lowercase[n % 26] * (1 + n // 26)
-        return f" [{self.written[said]}]"
-
-    @property
-    def notes(self) -> list[str]:
-        """One line a regime."""
-        return [f"[{letter}] {clipped(said, 2 * _LONGEST)}" for said, letter in self.written.items()]
 
 
 def _powers(found: Growths, marks: Marks) -> Table:
@@ -144,7 +121,7 @@ def _classes(found: Growths) -> list[Section]:
         seen.setdefault(law.amount, []).append(law)
     for monomial, laws in seen.items():
         powers = "  ".join(f"{text(x.symbol)}: {_exponents(x)}" for x in laws if not x.is_independent)
-        table.add(text(monomial), powers, _regime(laws[0].regime) or "always")
+        table.add(text(monomial), powers, regime_in_words(laws[0].regime) or "always")
     notes = ["in elements, over all tiles that fit M, up to a constant; both certificates: `derive bound`"]
     return [Section(f"{found.account.name}: SM-side at the best tiles", table, notes)] if table.rows else []
 
@@ -165,22 +142,9 @@ def _jump(found: Growths) -> list[Section]:
     return [Section(title, [line, step])]
 
 
-def _regime(regime: Regime, shown: Callable[[Any], str] = text) -> str:
-    """In words: ``B_r divides N and W <= N``."""
-    parts = []
-    for quotient in regime.whole:
-        above, below = sp.fraction(quotient)
-        parts.append(f"{shown(below)} divides {shown(above)}" if below != 1 else f"{shown(quotient)} is whole")
-    return " and ".join([*parts, *(shown(c) for c in regime.where)])
-
-
 def _asked(answer: Explanation) -> set[str]:
     names = {*answer.request.numbers, "B_r", "B_c", "C", "C_L2", "M", "n_s", "C_t"}
     return (names - {"N_q", "N_k"}) | {"N"} if answer.tied else names
-
-
-def _number(number: Any) -> str:
-    return grouped(number) if number == int(number) else str(number)
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -203,9 +167,14 @@ def _schedule(found: Growths) -> dict[str, Any]:
     jump = found.jump
     return {
         "laws": [_law(found, f.count, f.law) for f in found.findings if f.law is not None],
-        "open": [{"count": f.count.name, "symbol": f.symbol.name} for f in found.findings if f.law is None],
+        "open": [laws_open.as_json(f.count.name, f.against) for f in found.findings if f.against is not None],
         "classes": [
-            {"term": text(x.amount), "symbol": x.symbol.name, "exponent": str(x.exponent), "where": _regime(x.regime)}
+            {
+                "term": text(x.amount),
+                "symbol": x.symbol.name,
+                "exponent": str(x.exponent),
+                "where": regime_in_words(x.regime),
+            }
             for x in found.classes
         ],
         "jump": None
