@@ -225,6 +225,14 @@ def test_packed_documents_add_up(lengths: list[int]) -> None:
     assert pairs(Pattern("docs-full", form, (n,)), N_q=n, N_k=n) == n * n
 
 
+def test_packed_documents_are_named_by_the_first_six_lengths() -> None:
+    """Of seven the last is left out, and dots say so."""
+    six = made(Pattern("docs", frozenset({"docs"}), (1, 2, 3, 4, 5, 6))).says
+    seven = made(Pattern("docs-full", frozenset({"docs"}), (1, 2, 3, 4, 5, 6, 7))).says
+    assert six.startswith("docs: packed 6 documents of 1,2,3,4,5,6 tokens, ")
+    assert seven.startswith("docs-full: packed 7 documents of 1,2,3,4,5,6,... tokens, ")
+
+
 @given(n=st.integers(1, 10**6), window=st.integers(1, 10**6))
 def test_a_windowed_decode_step_touches_the_keys_of_its_window(n: int, window: int) -> None:
     """min(N, W) keys, and as many pairs."""

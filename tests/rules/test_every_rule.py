@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, product
 from random import Random
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sympy import divisors
 
 from derive.denote import denote, equal
+from derive.einsum import Map
 from derive.errors import PreconditionError
 from derive.exact import value
 from derive.graph import Graph
@@ -93,6 +95,18 @@ def test_an_algebra_rule_preserves_values(rule: Rule[Graph], numbers: dict[str, 
     assert same_graphs(before, after, numbers)
     if over := rescaled_over(after):
         assert computes_its_graph(streamed(after, over, tile), numbers)
+
+
+@every_algebra_rule
+def test_an_algebra_rule_sees_factors_and_terms_in_any_order(rule: Rule[Graph]) -> None:
+    """In every order of them, before and after agree at the outputs."""
+    example, numbers = rule.example(), drawn_numbers(Random(0))
+    orders = [(e, replace(e, inputs=e.inputs[::-1])) if e.map in (Map.MUL, Map.ADD) else (e,) for e in example.einsums]
+    for einsums in product(*orders):
+        before = Graph(einsums, example.outputs, example.given)
+        after = apply_once(rule, before).after
+        assert isinstance(after, Graph)
+        assert same_graphs(before, after, numbers), f"{before}\n->\n{after}"
 
 
 @every_algebra_rule
