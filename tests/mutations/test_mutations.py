@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -94,7 +94,11 @@ def test_a_change_is_put_into_functions_that_are_frozen_already(tmp_path: Path) 
     """Functions, what they make, and lambdas that a constant holds; a constant itself, or a default, is made on import."""
     path = tmp_path / "loaded.py"
     path.write_text(LOADED, encoding="utf-8")
-    module = SourceFileLoader("loaded", str(path)).load_module()
+    spec = spec_from_file_location("loaded", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
     assert (module.scaled(1), module.KEPT[0](1)) == (1.5, 2)
     gc.freeze()
     changed = changes(path, LOADED, LOADED.replace("n + by", "n - by").replace("n + 1", "n - 1"))
