@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from itertools import islice, product
 from random import Random
 from typing import Any
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 from sympy import divisors
 
 from derive.denote import denote, equal
-from derive.einsum import Map
-from derive.errors import PreconditionError
+from derive.einsum import Einsum, Map, Reduce
+from derive.errors import IllFormedError, PreconditionError
 from derive.exact import value
 from derive.graph import Graph
 from derive.replay import walk
@@ -107,6 +108,27 @@ def test_an_algebra_rule_sees_factors_and_terms_in_any_order(rule: Rule[Graph]) 
         after = apply_once(rule, before).after
         assert isinstance(after, Graph)
         assert same_graphs(before, after, numbers), f"{before}\n->\n{after}"
+
+
+@every_algebra_rule
+def test_an_algebra_rule_holds_for_the_operators_it_sees(rule: Rule[Graph]) -> None:
+    """Each operator of its example exchanged for each other one: it is no match any more, or the values stay."""
+    example, numbers, tried = rule.example(), drawn_numbers(Random(0)), 0
+    for e, operator, reduce in product(example.einsums, Map, (None, *Reduce)):
+        other = partial(_with_operator, e.output.name, operator, reduce)
+        try:
+            before = Graph((*map(other, example.einsums),), example.outputs, (*map(other, example.given),))
+        except IllFormedError:
+            continue
+        tried += before != example
+        for match in rule.matches(before):
+            after = rule.rewrite(before, match)
+            assert same_graphs(before, after, numbers), f"{before}\n->\n{after}"
+    assert tried
+
+
+def _with_operator(name: str, operator: Map, reduce: Reduce | None, e: Einsum) -> Einsum:
+    return replace(e, map=operator, reduce=reduce) if e.output.name == name else e
 
 
 @every_algebra_rule
