@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice, product
@@ -102,12 +103,29 @@ def test_an_algebra_rule_preserves_values(rule: Rule[Graph], numbers: dict[str, 
 def test_an_algebra_rule_sees_factors_and_terms_in_any_order(rule: Rule[Graph]) -> None:
     """In every order of them, before and after agree at the outputs."""
     example, numbers = rule.example(), drawn_numbers(Random(0))
-    orders = [(e, replace(e, inputs=e.inputs[::-1])) if e.map in (Map.MUL, Map.ADD) else (e,) for e in example.einsums]
-    for einsums in product(*orders):
+    for einsums in in_any_order(example):
         before = Graph(einsums, example.outputs, example.given)
         after = apply_once(rule, before).after
         assert isinstance(after, Graph)
         assert same_graphs(before, after, numbers), f"{before}\n->\n{after}"
+
+
+@every_schedule_rule
+def test_a_schedule_rule_sees_factors_and_terms_in_any_order(rule: Rule[Schedule]) -> None:
+    """In every order of them the kernels, their loops and what stays in the cache are the same."""
+    example = rule.example()
+    wanted = apply_once(rule, example).after
+    assert isinstance(wanted, Schedule)
+    for einsums in in_any_order(example.graph):
+        after = apply_once(rule, replace(example, graph=replace(example.graph, einsums=einsums))).after
+        assert isinstance(after, Schedule)
+        assert after.kernels == wanted.kernels
+
+
+def in_any_order(graph: Graph) -> Iterator[tuple[Einsum, ...]]:
+    """Its Einsums with the operands of each product and each sum in either order."""
+    turns = ((e, replace(e, inputs=e.inputs[::-1])) if e.map in (Map.MUL, Map.ADD) else (e,) for e in graph.einsums)
+    return product(*turns)
 
 
 @every_algebra_rule
