@@ -68,7 +68,7 @@ class Effort:
 
 
 FIRST = Effort(tests=40, examples=8, seconds=4.0, loaded=True)
-AGAIN = Effort(tests=150, examples=25, seconds=6.0, loaded=False)
+AGAIN = Effort(tests=400, examples=60, seconds=20.0, loaded=False)
 
 
 @dataclass(frozen=True)
