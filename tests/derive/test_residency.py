@@ -169,6 +169,17 @@ def test_a_wave_that_ends_one_slice_and_begins_the_next_keeps_part_of_both(keys:
             assert formula == witness, capacity
 
 
+@settings(max_examples=100)
+@given(data=st.data(), numbers=grids(), caches=st.sampled_from((2, 3)))
+def test_private_caches_of_one_slice_read_a_copy_each_under_a_mask(
+    data: st.DataObject, numbers: dict[str, int], caches: int
+) -> None:
+    """As far as the last row of a wave sees, and each cache for itself."""
+    numbers |= {"h": 1, "h_k": 1, "B": 1}
+    schedule, found = shared("mha", "causal", "head", False, True)
+    check(schedule, found, numbers, data.draw(capacities(found, {**numbers, "n_L2": caches})), caches)
+
+
 def test_ctas_are_dealt_to_private_caches_with_what_they_come_back_to() -> None:
     """flash1: each of two caches holds Q, m, l and U of half of the CTAs that run."""
     one, two = (
