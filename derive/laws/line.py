@@ -50,7 +50,7 @@ class Line:
         return Arrays(lambda part: value(part, first), moving)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Lines:
     """Lines that were drawn before: one serves all counts that are looked at along one symbol in one regime.
 

@@ -78,6 +78,29 @@ def test_numbers_outside_a_regime_say_so() -> None:
     assert "outside" in derive("laws", "mha", "N=8192", "d=128", "Br=100", "--schedule", "flash2").out
 
 
+def test_packed_documents_have_laws_where_tiles_divide_them_all() -> None:
+    """Of 512, 512 and 1024 it is 512 that tiles divide: K and V are n^2/(2 B_r) + n/2 keys a document."""
+    (found,) = _laws("mha mask=docs docs=512,512,1024", "flash2", "SM-side: K, V", "B_r")
+    assert (found["exponents"], found["evidence"]) == (["-1", "0"], "checked")
+    assert found["whole"] == ["512/B_r", "512/B_c", "B_r/B_c"]
+    said = derive("laws", "mha", "mask=docs", "docs=512,512,1024", "--schedule", "flash2").out
+    assert "B_c divides B_r; B_r divides 512" in said
+    few = derive("laws", "mha", "mask=docs", "docs=3,5", "--schedule", "flash2").out
+    assert "B_r: 6 not looked at, fewer than 6 values of B_r divide all of 3, 5" in few
+
+
+def test_a_count_without_a_law_shows_what_speaks_against_one() -> None:
+    """Its values, printed and in the JSON, along a symbol that alone takes other values."""
+    asked = ("laws", "cascade", "mask=window", "--schedule", "cascade")
+    answer = derive(*asked, "--json").json["schedules"]["cascade"]["open"]
+    assert answer
+    for one in answer:
+        assert len(one["points"]) == len(one["values"]) == len({p[one["symbol"]] for p in one["points"]}) == 6
+    shown = " ".join(derive(*asked).out.split())
+    assert "cascade: undecided" in shown
+    assert all(x["why"].split(" at ")[0].split(",")[0] in shown for x in answer)
+
+
 def test_a_latex_table_is_written_and_kept(tmp_path: Path) -> None:
     """One table a schedule; a file that exists is kept unless --force."""
     target = tmp_path / "laws.tex"
