@@ -232,3 +232,10 @@ def test_a_line_under_a_stair_touches_it(chunk: int, past: int) -> None:
     assert (min(under), max(under)) == (0, chunk - 1)
     assert (_lowest(ROW - 3), _highest(ROW - 3), _highest(stair)) == (ROW - 3, ROW - 3, stair)
     assert _highest(sp.Min(ROW, N_k - 1)) == N_k - 1
+
+
+def test_an_interval_that_no_row_moves_is_as_wide_as_it_is() -> None:
+    """Keys 0 to 4 of 9: five, whatever the tile, and no key more."""
+    mask = Mask("first", "", "q", "k", N_q, N_k, last=sp.Integer(4))
+    bounds = TileBounds(Coverage(mask, *LOOPS), up=True)
+    assert bounds.span(mask.intervals[0]) == 5
