@@ -9,7 +9,7 @@ that a difference has a sign that shows. What is then a sum of powers of the sym
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -110,10 +110,10 @@ def _last_case(amount: sp.Expr) -> tuple[sp.Expr, tuple[sp.Basic, ...]]:
 
 def _split(amount: sp.Expr) -> tuple[tuple[sp.Expr, sp.Basic], tuple[sp.Expr, sp.Basic]] | None:
     """*amount* where its first condition holds, and where it fails; ``None`` without case distinctions."""
-    choices = sorted(amount.atoms(sp.Piecewise), key=lambda p: (-sp.count_ops(p), str(p)))
+    choices = amount.atoms(sp.Piecewise)
     if not choices:
         return None
-    condition = choices[0].args[0][1]
+    condition = _extreme_of(choices, max).args[0][1]
     holds, fails = {}, {}
     for choice in choices:
         if choice.args[0][1] == condition:
@@ -236,7 +236,7 @@ def _winners(
     if not undecided:
         yield amount, held
         return
-    extreme = _shortest(undecided)
+    extreme = _extreme_of(undecided, min)
     largest = extreme.func is sp.Max
     for member in extreme.args:
         pairs = [(o, member) if largest else (member, o) for o in extreme.args if o != member]
@@ -277,8 +277,9 @@ def _no_more(small: sp.Expr, big: sp.Expr) -> sp.Basic:
     return at_most(-sp.Add(*taken), sp.Add(*(t for t in terms if t not in taken)))
 
 
-def _shortest(several: list[sp.Expr]) -> sp.Expr:
-    """The one of the fewest operations; of those, the first as they are written."""
+def _extreme_of(several: Collection[sp.Expr], most: Callable[[Iterable[int]], int]) -> sp.Expr:
+    """The one of the fewest operations, or the most; of several the first as they are written, which takes SymPy long."""
     operations = {e: sp.count_ops(e) for e in several}
-    fewest = min(operations.values())
-    return min((e for e, n in operations.items() if n == fewest), key=str)
+    wanted = most(operations.values())
+    found = [e for e, n in operations.items() if n == wanted]
+    return found[0] if len(found) == 1 else min(found, key=str)
