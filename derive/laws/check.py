@@ -26,8 +26,7 @@ from derive.substitution import free
 TRIALS = 24
 """Sums of powers that are looked at, each with numbers of its own: half made to fit the schedule, half to fit the words."""
 LOWEST, HIGHEST = -1, 2
-_COEFFICIENTS = HIGHEST - LOWEST + 1
-assert POINTS > _COEFFICIENTS + 1
+assert POINTS > HIGHEST - LOWEST + 2
 
 
 def checked(
@@ -162,11 +161,12 @@ def _rounding(amount: sp.Expr) -> set[sp.Symbol]:
 def _terms(amount: sp.Expr, symbol: sp.Symbol, line: Line) -> set[Fraction] | None:
     """The powers whose sum goes through all values; ``None`` when none does."""
     places = [int(at[symbol.name]) for at in line.points]
-    values = [v * Fraction(x) ** -LOWEST for x, v in zip(places, line.values(amount), strict=True)]
+    lowest = LOWEST if all(places) else 0  # nothing has a power below 0 at 0
+    values = [v * Fraction(x) ** -lowest for x, v in zip(places, line.values(amount), strict=True)]
     through = _interpolated(places, values)
-    if any(through[_COEFFICIENTS:]):
+    if any(through[HIGHEST - lowest + 1 :]):
         return None
-    return {Fraction(n + LOWEST) for n, c in enumerate(through) if c}
+    return {Fraction(n + lowest) for n, c in enumerate(through) if c}
 
 
 def _interpolated(places: list[int], values: list[Fraction]) -> list[Fraction]:

@@ -76,6 +76,7 @@ class Stated:
         multiples, lead = _multiples(random, bool(below)), random.choice((1, 1, 1, 2, 3, 4, 5, 7))
         if not below and random.random() < 0.5:
             lead = 1
+            multiples = [0, *multiples[:-1]] if name in MAY_BE_ZERO else multiples
         for _ in range(_ROUNDS):
             values = [step * lead * n for n in multiples]
             for x in values:
