@@ -72,7 +72,7 @@ class Numbers:
             DomainError: a condition of the count holds at none that are tried.
         """
         for further in (0, POINTS, 3 * POINTS) if self.where else (0,):
-            points = self._points(_Draw(f"{seed} {trial} {self.symbol}", trial % 3), further)
+            points = self._points(_Draw(f"{seed} {trial} {self.symbol}", trial // 3 % 3), further)
             if all(holds(c, at) for c in self.where for at in points):
                 return points
         raise DomainError(f"none of the numbers that are tried fulfil {self.where}")
