@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Collection
 from fractions import Fraction
 from pathlib import Path
 
@@ -60,15 +61,24 @@ def lines_of(path: Path) -> list[list[str]]:
     return rows
 
 
-def read_table(path: Path | str) -> list[dict[str, Number]]:
+def read_table(path: Path | str, columns: Collection[str] | None = None) -> list[dict[str, Number]]:
     """The rows of a CSV file of numbers under column heads, exact.
 
+    Args:
+        path: the file.
+        columns: those to read; all of them unless given, and every cell must then be a number.
+
     Raises:
-        BadValueError: it is no such file; the row and column at fault are named.
+        BadValueError: it is no such file, or lacks a column; the row and column at fault are named.
     """
     heads, *rows = lines_of(Path(path))
     if len(set(heads)) != len(heads):
         raise BadValueError(f"{path_named(path)} has a column head twice; name each column once")
+    for name in columns or ():
+        if name not in heads:
+            raise BadValueError(
+                f"{path_named(path)} has no column {repeated(name)}; it has {', '.join(map(repeated, heads))[:200]}"
+            )
     found = []
     for n, row in enumerate(rows, start=2):
         if len(row) != len(heads):
@@ -77,6 +87,7 @@ def read_table(path: Path | str) -> list[dict[str, Number]]:
             {
                 head: number(cell, f"{path_named(path)}, row {n}, {repeated(head)}")
                 for head, cell in zip(heads, row, strict=True)
+                if columns is None or head in columns
             }
         )
     return found
