@@ -181,7 +181,7 @@ def _count(cell: _Cell, lines: Lines, mark: str) -> _Count:
     scale = usual if not cell.unit else UNITS.get(cell.unit.lower())
     if scale is None:
         raise BadValueError(f"{where}: the unit {repeated(cell.unit)} is not known; export with bytes, Mbyte, ns or us")
-    amount = Fraction(number(cell.text, where, mark)) * scale * worth
+    amount = Fraction(number(cell.text, where, mark)) * (scale * worth)
     if counter == "hit rate" and amount > 1:
         raise BadValueError(
             f"{where} is {repeated(cell.text)}, which no counter can be: hits and requests were counted in different "
@@ -247,9 +247,9 @@ def _by_kernel(found: Iterable[_Count]) -> dict[str, dict[str, list[Fraction]]]:
 def _spread(by_kernel: Mapping[str, Mapping[str, list[Fraction]]]) -> Iterator[tuple[str, str, Fraction, Fraction]]:
     for kernel, counters in by_kernel.items():
         for counter, seen in counters.items():
-            if max(seen) > _STEADY * min(seen) and counter in ("dram read", "dram", "seconds"):
+            if counter in ("dram read", "dram", "seconds") and len(seen) > 1 and max(seen) > _STEADY * min(seen):
                 yield kernel, counter, min(seen), max(seen)
 
 
 def _mean(seen: list[Fraction]) -> Fraction:
-    return sum(seen, Fraction(0)) / len(seen)
+    return seen[0] if len(seen) == 1 else sum(seen, Fraction(0)) / len(seen)

@@ -38,6 +38,8 @@ def decimal_mark(cells: Iterable[str], where: str) -> str:
     """
     found: dict[str, str] = {}
     for cell in cells:
+        if not ("." in cell or "," in cell):
+            continue
         for mark, tells in _TELLS.items():
             if mark not in found and len(cell) <= _LONGEST and tells.fullmatch(_joined(cell)):
                 found[mark] = cell.strip()
@@ -61,6 +63,8 @@ def number(text: str, where: str, mark: str = ".") -> Number:
         BadValueError: it is none, or not finite.
     """
     stripped = text.strip()
+    if len(stripped) <= _LONGEST and stripped.isascii() and stripped.isdigit():
+        return int(stripped)
     if stripped.lower().lstrip("+-") in ("nan", "inf", "infinity"):
         raise BadValueError(
             f"{where} is {repeated(stripped)}: a measurement is a finite number; measure that row again, or leave it out"

@@ -34,6 +34,7 @@ from derive.traffic import compulsory, traffic
 from outputs.latex import einsum_latex
 from rules.algebra import split_keys
 from rules.derivations import plan
+from tests.outputs.command import derive
 from tests.rules.meaning import counted, walked
 from tests.strategies import PAIRS, fitted, shapes
 
@@ -315,3 +316,18 @@ def test_a_part_of_several_indices_is_no_row() -> None:
     parts = replace(good.output, indices=(replace(good.output.indices[0], name="s"), *good.output.indices))
     with pytest.raises(IllFormedError, match="name as many pages as its rows take"):
         replace(good, output=parts)
+
+
+@pytest.mark.parametrize("mask", ["causal", "window", "docs"])
+def test_a_step_on_pages_takes_no_mask_and_says_why(mask: str) -> None:
+    """It sees every token; nobody may read a mask into it that is not counted."""
+    answer = derive("explain", "paged", f"mask={mask}", "Nk=64", "d=8")
+    assert answer.code == 2
+    assert f"paged takes no mask: a decode step sees every token of its pages; leave mask={mask} out" in answer.err
+    assert derive("explain", "paged", "mask=full", "Nk=64", "page=16", "d=8", "--schedule", "flash2").code == 0
+
+
+def test_gathering_first_streaming_and_parts_are_compared_when_nothing_is_asked() -> None:
+    """The three ways that a paged step is run."""
+    found = derive("explain", "paged", "Nk=64", "page=16", "d=8", "h=4", "hk=2", "--json").json["schedules"]
+    assert [one if isinstance(one, str) else one["name"] for one in found] == ["naive", "flash2", "split-kv"]
