@@ -159,6 +159,7 @@ def _disagreement(expected: ClosedForm, first: _Point, points: Sequence[_Point],
         len(wrong),
         pattern(expected, witnesses),
         expected.unsaid(first.sizes),
+        expected.parts(first.sizes),
     )
 
 

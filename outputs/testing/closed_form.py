@@ -169,6 +169,20 @@ class ClosedForm:
                 f"{self} needs {' and '.join(keys)}, of no value yet: draw it too (over=), or fix it, closed_form(..., {words})"
             ) from None
 
+    def parts(self, sizes: Mapping[str, Number]) -> str:
+        """What the value at *sizes* is made of, tensor by tensor; empty for work and room."""
+        if self.moves is None:
+            return ""
+        at, told = self.values(sizes), []
+        for verb, way in (("reads", "read"), ("writes", "write")):
+            each = [(name, value(getattr(move, way), at)) for name, move in self.moves.by_tensor.items()]
+            told += (
+                [f"{verb} {', '.join(f'{name} {shown(n)}' for name, n in each if n)}"]
+                if any(n for _, n in each)
+                else []
+            )
+        return "; ".join(told)
+
     def unsaid(self, sizes: Iterable[str]) -> list[str]:
         """Keys of sizes that have their usual value where only *sizes* are given, such as ``dv``, which is then d."""
         given = {

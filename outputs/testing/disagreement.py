@@ -47,6 +47,7 @@ class Disagreement(AssertionError):  # noqa: N818  (what a test finds, and no mi
         wrong: at how many of them they differ.
         pattern: what all points have in common, such as one ratio; empty where nothing.
         unsaid: keys of sizes that nobody gave, such as dv, and that had their usual value.
+        parts: what is derived at these sizes, tensor by tensor.
     """
 
     what: str
@@ -59,6 +60,7 @@ class Disagreement(AssertionError):  # noqa: N818  (what a test finds, and no mi
     wrong: int = 0
     pattern: str = ""
     unsaid: Sequence[str] = ()
+    parts: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -77,6 +79,7 @@ class Disagreement(AssertionError):  # noqa: N818  (what a test finds, and no mi
         found += [f"diagnosis: {says}" for says in self.explained]
         if not self.explained:
             found += [f"diagnosis: no known slip gives these numbers{self.pattern and f'; {self.pattern}'}"]
+            found += [f"derived there: {self.parts}"] if self.parts else []
         if len(self.explained) > 1:
             apart = f"; let {', '.join(self.unsaid)} vary too, to tell them apart" if self.unsaid else ""
             found.append(f"these give the same numbers at every point{apart}")

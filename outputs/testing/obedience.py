@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import log, prod, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,6 +188,7 @@ def _outside(law: Law, sizes: Sizes) -> bool:
     return law.regime.broken(_values(sizes)) is not None
 
 
+@lru_cache(maxsize=64)
 def _factor(law: Law, by: int) -> sp.Expr:
     factor = law.factor(by)
     if factor is None:

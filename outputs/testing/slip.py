@@ -41,7 +41,8 @@ class Slip:
                 predicted = self.predicts(values)
             except DeriveError:
                 return False
-            if abs(Fraction(predicted) - Fraction(measured)) > within * abs(Fraction(measured)):
+            # relative to what is predicted, as the comparison itself is: what is right explains nothing that it refused
+            if abs(Fraction(predicted) - Fraction(measured)) > within * abs(Fraction(predicted)):
                 return False
         return True
 

@@ -25,6 +25,8 @@ from rules.derivations import names, plan
 
 _MOST = 6
 """Diagnoses that are told; points that so many slips explain tell nothing apart."""
+_TELLING = 8
+"""Points at which changes are compared, before all are looked at."""
 _MOST_TERMS = 1000
 """A ratio with a longer denominator is no count of anything."""
 
@@ -71,7 +73,35 @@ def diagnoses(form: ClosedForm, points: Points, within: Fraction = CLOSE) -> lis
     for known in (slips, slips_of_names):
         if found := list(dict.fromkeys(slip.says for slip in known(form) if slip.explains(points, within))):
             return found[:_MOST]
-    return []
+    return _pairs(form, points)[:_MOST]
+
+
+def _pairs(form: ClosedForm, points: Points) -> list[str]:
+    """Two slips at once, each of which adds to what is derived or takes from it, and together what was measured."""
+    asked = [*points[:: -(-len(points) // _TELLING)]]
+    right = [Fraction(value(form.amount, values)) for values, _ in asked]
+    gap = tuple(Fraction(measured) - amount for (_, measured), amount in zip(asked, right, strict=True))
+    by_change: dict[tuple[Fraction, ...], Slip] = {}
+    for slip in slips(form):
+        try:
+            change = tuple(Fraction(slip.predicts(v)) - amount for (v, _), amount in zip(asked, right, strict=True))
+        except DeriveError:
+            continue
+        if any(change):
+            by_change.setdefault(change, slip)
+    found: dict[frozenset[str], str] = {}
+    for change, slip in by_change.items():
+        other = by_change.get(tuple(all_ - one for all_, one in zip(gap, change, strict=True)))
+        if other is not None and other is not slip and _both(form, slip, other).explains(points):
+            found.setdefault(frozenset((slip.says, other.says)), f"two slips: {slip.says}; {other.says}")
+    return list(found.values())
+
+
+def _both(form: ClosedForm, one: Slip, other: Slip) -> Slip:
+    def predicts(values: Values) -> Number:
+        return one.predicts(values) + other.predicts(values) - value(form.amount, values)
+
+    return Slip(f"{one.says}; {other.says}", predicts)
 
 
 def pattern(form: ClosedForm, points: Points) -> str:
@@ -79,6 +109,8 @@ def pattern(form: ClosedForm, points: Points) -> str:
     both = [(Fraction(measured), Fraction(value(form.amount, values))) for values, measured in points]
     if len({derived for _, derived in both}) < 2:
         return ""
+    if len({measured for measured, _ in both}) == 1:
+        return f"it is {shown(both[0][0])} at every point, whatever the sizes"
     differences = {measured - derived for measured, derived in both}
     if len(differences) == 1:
         (gap,) = differences

@@ -176,6 +176,13 @@ def _of_sums(total: sp.Expr, group: _Group, trips: sp.Expr, tile: str, width: sp
 def _of_what_stays(form: ClosedForm, moves: Moves) -> Iterator[Slip]:
     """What the schedule keeps on chip, moved all the same: whole intermediates, and numbers a row such as the log-sum-exp."""
     graph = form.account.derivation.schedule.graph
+    for name in graph.outputs:
+        rows = sp.Mul(*(i.extent for i in graph.tensors[name].indices[:-1]))
+        for count, words in ((1, "one number"), (2, "two numbers")):
+            yield Slip(
+                f"{words} a row of {name}, such as {'the log-sum-exp' if count == 1 else 'm and l'}, moved as fp32 too",
+                amount_at(form.amount + _FP32 * count * rows),
+            )
     alike: dict[tuple[sp.Expr, sp.Expr], list[str]] = {}
     shapes = {tensor.size for name, tensor in graph.tensors.items() if name in moves.by_tensor}
     for name, tensor in graph.tensors.items():
@@ -186,10 +193,3 @@ def _of_what_stays(form: ClosedForm, moves: Moves) -> Iterator[Slip]:
             says = f"{' or '.join(names)} leaves the chip{words}"
             yield Slip(f"{says}: written once", amount_at(form.amount + size * width))
             yield Slip(f"{says}: written and read back", amount_at(form.amount + 2 * size * width))
-    for name in graph.outputs:
-        rows = sp.Mul(*(i.extent for i in graph.tensors[name].indices[:-1]))
-        for count, words in ((1, "one number"), (2, "two numbers")):
-            yield Slip(
-                f"{words} a row of {name}, such as {'the log-sum-exp' if count == 1 else 'm and l'}, moved as fp32 too",
-                amount_at(form.amount + _FP32 * count * rows),
-            )

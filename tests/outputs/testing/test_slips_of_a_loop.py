@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from outputs.testing import ClosedForm, Disagreement, agree, closed_form, shapes
+from outputs.testing import ClosedForm, Disagreement, Slip, agree, closed_form, shapes
 
 Keeps = Callable[[int, int], bool]
 
@@ -177,7 +178,7 @@ def test_a_slip_in_a_loop_is_named(name: str) -> None:
     """By its own sentence, among no more than as many as give the same numbers whatever the sizes."""
     measured, form, over, says, most = WRONG[name]
     with pytest.raises(Disagreement, match="the smallest case found") as caught:
-        agree(measured, form, over=over, examples=60)
+        agree(measured, form, over=over, examples=40)
     assert says in (caught.value.explained or ()), str(caught.value)
     assert len(caught.value.explained or ()) <= most, str(caught.value)
 
@@ -192,7 +193,7 @@ def test_a_slip_in_a_loop_is_named(name: str) -> None:
 )
 def test_the_loop_itself_is_right(form: ClosedForm, over: Any, keeps: Keeps) -> None:
     """Without a slip it agrees: it is the slips that are caught."""
-    assert agree(lambda hk=1, **s: loop(**s, keeps=keeps), form, over=over, examples=60).tried >= 30  # noqa: ARG005
+    assert agree(lambda hk=1, **s: loop(**s, keeps=keeps), form, over=over, examples=40).tried >= 20  # noqa: ARG005
 
 
 def test_slips_that_no_size_tells_apart_name_the_size_that_would() -> None:
@@ -208,6 +209,7 @@ def test_slips_that_no_size_tells_apart_name_the_size_that_would() -> None:
         (lambda **s: bytes_of(**s) / 132, "at every point it is 1/132 of what is derived"),
         (lambda **s: bytes_of(**s) + 7, "at every point it is 7 more than derived"),
         (lambda **s: bytes_of(**s) - 3, "at every point it is 3 less than derived"),
+        (lambda **_: 9, "it is 9 at every point, whatever the sizes"),
     ],
 )
 def test_an_unknown_slip_says_what_all_points_share(measured: Callable[..., Any], says: str) -> None:
@@ -259,3 +261,44 @@ def test_a_noisy_count_is_diagnosed_within_its_tolerance() -> None:
     with pytest.raises(Disagreement) as caught:
         agree(noisy, SM, over=PLAIN, tolerance=0.02)
     assert "K is read twice as often as it is" in (caught.value.explained or ())
+
+
+def test_what_is_right_explains_nothing() -> None:
+    """A little beyond the tolerance: a slip that changes nothing, such as a width that is the right one, is no diagnosis."""
+    nothing = Slip("nothing", lambda values: values["N"])
+    within = Fraction(2, 100)
+    assert not nothing.explains([({"N": 100}, Fraction(10201, 100))], within)
+    assert not nothing.explains([({"N": 100}, Fraction(9799, 100))], within)
+    assert nothing.explains([({"N": 100}, 102), ({"N": 100}, 98)], within)
+
+
+@pytest.mark.parametrize(
+    ("measured", "form", "over", "says"),
+    [
+        (
+            lambda **s: loop(**s, again=2, row=4), SM, TILES,
+            "two slips: Q is read again for each tile of B_c along k; one number a row of O, such as the log-sum-exp, moved as "
+            "fp32 too",
+        ),
+        (
+            lambda N, d, dv, Br: bytes_of(N, d, dv, Br) - 2 * N * d + 4 * N, SM, PLAIN,
+            "two slips: Q is forgotten; one number a row of O, such as the log-sum-exp, moved as fp32 too",
+        ),
+    ],
+)  # fmt: skip
+def test_two_slips_at_once_are_told_as_two(
+    measured: Callable[..., Any], form: ClosedForm, over: Any, says: str
+) -> None:
+    """Where no single one gives the numbers."""
+    with pytest.raises(Disagreement, match="diagnosis: two slips: ") as caught:
+        agree(measured, form, over=over)
+    assert says in (caught.value.explained or ()), str(caught.value)
+
+
+def test_without_a_diagnosis_what_is_derived_is_told_by_tensor() -> None:
+    """At the smallest sizes, where it can be checked by hand."""
+    with pytest.raises(Disagreement, match="derived there: reads Q 2, K 2, V 2; writes O 2"):
+        agree(lambda **s: bytes_of(**s) ** 2, SM, over=PLAIN)
+    with pytest.raises(Disagreement) as caught:
+        agree(lambda N, d, dv: N * N * (d + dv) ** 3, BACKWARD, over=shapes("N", "d", "dv"))
+    assert "derived there" not in str(caught.value)
