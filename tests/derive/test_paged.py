@@ -256,13 +256,24 @@ def test_positions_of_pages_that_there_are_not() -> None:
         evaluate(graph, inputs, {}, {"N_k": 3})
 
 
-def test_rows_that_do_not_follow_one_another_are_not_counted() -> None:
-    """Tiles of keys outside, parts inside: a CTA would come back to a page that it has left."""
+@pytest.mark.parametrize(
+    "loops",
+    [
+        (
+            ("k", 2, False),
+            ("s", 1, False),
+        ),  # tiles of keys outside, parts inside: a CTA comes back to a page that it has left
+        (("s", 2, False), ("k", 2, False)),  # two parts at a time: rows of the one, then rows of the other
+        (("s", 1, True), ("k", 2, True)),  # a CTA for each tile of a part: any two of them may meet in a page
+    ],
+)
+def test_rows_that_do_not_follow_one_another_are_not_counted(loops: tuple[tuple[str, int, bool], ...]) -> None:
+    """An entry is counted once where a CTA reads rows in order, and nothing is said of any other order."""
     graph = gathered(SUMMED, output="l")
     cut = split_keys.RULE.rewrite(graph, graph.indices["k"])
     alone = Graph(cut.einsums[:1], ("G",))
-    loops = (Loop((cut.indices["k"],), sp.Integer(2)), Loop((cut.indices["s"],), sp.Integer(1)))
-    schedule = Schedule(alone, (Kernel(("G",), loops),))
+    nest = tuple(Loop((cut.indices[name],), sp.Integer(tile), grid=grid) for name, tile, grid in loops)
+    schedule = Schedule(alone, (Kernel(("G",), nest),))
     with pytest.raises(DomainError, match="entries of pages are counted where each CTA reads rows one after another"):
         traffic(schedule)
 
