@@ -46,7 +46,7 @@ fuzz: $(VENV)/installed-dev  ## hostile input, each property with 50 times the e
 	FUZZ=50 $(PY) -m pytest tests/hostile -p no:cacheprovider
 
 mutate: $(VENV)/installed-dev  ## mutants of derive/ and rules/, all 9,100 of them: many hours, and it takes up where it stopped
-	test -e .mutations/times.json || $(PY) tests/mutations/sample.py --reach
+	test -e .mutations/times-derive.json || $(PY) tests/mutations/sample.py --reach
 	nice -n 19 $(PY) tests/mutations/sample.py
 
 soak: $(VENV)/installed-dev  ## an hour of random configurations against the witnesses; SOAK_SECONDS=600 SEED=7 set length and seed

@@ -178,7 +178,7 @@ class Einsum:
         IllFormedError: an output index is bound neither by an input nor by the domain, the arity is wrong, an index is
             reduced with no operator, only a sum could be rescaled, the mask speaks of an index that it does not run over, a
             view changes extents, what stands one step behind is no copy along an index of its own, a selection does not
-            put one index in the place of one, or what is inverted is no square.
+            put one index in the place of one, what is inverted is no square, or a softmax has nothing to run along.
     """
 
     output: Tensor
@@ -216,10 +216,10 @@ class Einsum:
                 )
         if self.reduced and self.reduce is None:
             missing = ", ".join(i.name for i in self.reduced)
-            raise IllFormedError(
-                f"{self}: index {missing} is missing from the output, so it is reduced; "
-                f"name the operator, e.g. sum[{missing}]"
-            )
+            says = f"index {missing} is missing from the output, so it is reduced"
+            raise IllFormedError(f"{self}: {says}; name the operator, e.g. sum[{missing}]")
+        if self.map.is_opaque and (self.reduce is not None or not self.output.indices):
+            raise IllFormedError(f"{self}: {self.map.value} runs along its result's last index, and sums nothing up")
         if self.reduce is not None and not self.reduced:
             raise IllFormedError(f"{self}: {self.reduce.value} has no index to reduce; drop it")
         if self.domain is not None and not set(self.domain.axes) <= {i.name for i in self.space}:

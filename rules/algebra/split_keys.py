@@ -31,9 +31,12 @@ CUT, PART = "k", "s"
 
 
 def shape(graph: Graph) -> Iterator[Index]:
-    """The keys, where something is reduced over them and they are not cut yet; N_k in memory, not some that are selected."""
+    """The keys, where something is reduced over them and they are not cut yet; N_k in memory, none selected or renamed."""
     keys = graph.indices.get(CUT)
     if any(e.map.is_selection and keys in e.output.indices and e.paging is None for e in graph.einsums):
+        return
+    views = (e for e in graph.einsums if e.map is Map.VIEW)
+    if any([i == keys for i in e.output.indices] != [i == keys for i in e.inputs[0].indices] for e in views):
         return
     if PART not in graph.indices and not graph.given and keys and any(keys in e.reduced for e in graph.einsums):
         yield keys
@@ -44,10 +47,10 @@ def rewrite(graph: Graph, keys: Index) -> Graph:
     part, inside = Index(PART, n_s, part_of=CUT), Index(CUT, keys.extent / n_s)
 
     def cut(tensor: Tensor) -> Tensor:
-        """An input keeps its place in memory, what is generated its positions; what else is made has its parts outermost."""
+        """An input, or a view of it, keeps its place in memory, what is generated its positions; else parts are outermost."""
         if keys not in tensor.indices:
             return tensor
-        made = tensor.name in graph.producers and not graph.producers[tensor.name].map.is_generated
+        made = _is_made(graph, tensor)
         in_place = (part, inside) if not made else (inside,)
         indices = tuple(new for i in tensor.indices for new in (in_place if i == keys else (i,)))
         return replace(tensor, indices=(part, *indices) if made else indices)
@@ -68,6 +71,14 @@ def rewrite(graph: Graph, keys: Index) -> Graph:
             partial = Tensor(f"{e.output.name}_{PART}", (part, *e.output.indices), b_part)
             einsums += [replace(cut_up, output=partial), Einsum(e.output, (partial,), Map.COPY, e.reduce)]
     return replace(graph, einsums=tuple(einsums))
+
+
+def _is_made(graph: Graph, tensor: Tensor) -> bool:
+    """Whether *tensor* is computed, neither read nor generated; a view is where what it shows is."""
+    e = graph.producers.get(tensor.name)
+    if e is not None and e.map is Map.VIEW:
+        return _is_made(graph, e.inputs[0])
+    return e is not None and not e.map.is_generated
 
 
 def says_which_keys(graph: Graph, keys: Index) -> bool:

@@ -33,13 +33,15 @@ def shape(schedule: Schedule) -> Iterator[Kernel]:
 
 
 def rewrite(schedule: Schedule, kernel: Kernel) -> Schedule:
-    """The kernel with a loop over each group of indices: shared by all three tensors, rows, columns, summed over."""
+    """The kernel with a loop over each group of indices: shared by all three tensors, rows, columns, summed over.
+
+    Rows are those of the factor whose own indices the result has first, in whichever order the factors are written.
+    """
     (product,) = schedule.nodes(kernel)
-    left, right = product.inputs
     output = product.output.indices
-    both = [i for i in output if i in left.indices and i in right.indices]
-    rows = tuple(i for i in output if i in left.indices and i not in both)
-    columns = tuple(i for i in output if i in right.indices and i not in both)
+    both = [i for i in output if all(i in t.indices for t in product.inputs)]
+    one, other = (tuple(i for i in output if i in t.indices and i not in both) for t in product.inputs)
+    rows, columns = (other, one) if other and other[0] == next(i for i in output if i not in both) else (one, other)
     loops = [Loop((i,), sp.Integer(1), grid=True) for i in both]
     loops += [Loop(rows, B_r), Loop(columns, B_c), Loop(tuple(product.reduced), B_d)]
     return schedule.replace((kernel,), kernel.with_(loops=tuple(loops)))

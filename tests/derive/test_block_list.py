@@ -183,6 +183,8 @@ def test_a_list_is_written_in_ranges_or_in_a_file(tmp_path: Path) -> None:
             "block=0: queries, and keys, of a block of a mask that names its blocks must be at least 1",
         ),
         ("block=5 blocks=0;1", "blocks: '0;1' is no block of keys"),
+        ("block=5 blocks=999999/0/-/-/-", "blocks names block 999999, and 23 keys"),
+        ("block=5 blocks=1000000/0/-/-/-", "blocks: '1000000' is no block of keys"),
         ("block=5 blocks=3-1", "blocks: 3-1 runs backwards"),
         ("block=5 blocks=1-", "blocks: '1-' is no block of keys"),
         ("block=5 blocks=@nowhere", "blocks=@nowhere cannot be read (No such file or directory)"),

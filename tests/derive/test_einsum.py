@@ -90,6 +90,19 @@ def test_an_operator_needs_something_to_reduce() -> None:
         Einsum(SCORES, (SCORES,), Map.COPY, Reduce.MAX)
 
 
+def test_a_softmax_runs_along_its_result_s_last_index() -> None:
+    """A scalar has none; a sum of it would leave open which index is meant."""
+    one = Tensor("c", (), b)
+    says = "softmax runs along its result's last index, and sums nothing up"
+    with pytest.raises(IllFormedError, match=f"c = softmax.*{says}"):
+        Einsum(one, (one,), Map.SOFTMAX)
+    with pytest.raises(IllFormedError, match=says):
+        Einsum(Tensor("l", (Q,), b), (SCORES,), Map.SOFTMAX, Reduce.SUM)
+    with pytest.raises(IllFormedError, match="softmax_gradient runs along"):
+        Einsum(one, (one, one), Map.SOFTMAX_GRADIENT)
+    assert Einsum(SCORES, (SCORES,), Map.SOFTMAX).points == N_q * N_k
+
+
 def test_only_a_sum_is_rescaled() -> None:
     """Multiplying by exp(m_old - m_new) repairs no maximum."""
     with pytest.raises(IllFormedError, match="only a sum can be rescaled by a running maximum"):

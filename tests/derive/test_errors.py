@@ -36,6 +36,7 @@ def test_a_sentence_is_one_line() -> None:
     long = one_line("a" * 900 + "b" * 900)
     assert long == "a" * 800 + "..." + "b" * 197
     assert one_line("a" * 1000) == "a" * 1000
+    assert one_line("a" * 1001) == "a" * 800 + "..." + "a" * 197
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Exact evaluation: sums of any length against adding term by term."""
 
+from fractions import Fraction
+
 import pytest
 import sympy as sp
 from hypothesis import given
@@ -56,6 +58,13 @@ def test_a_sum_of_10_to_the_16_terms_is_exact() -> None:
     tiles = sp.Sum(sp.ceiling(sp.Min(N_k, B_r * (I + 1)) / B_c), (I, 0, sp.ceiling(N_k / B_r) - 1))
     trips = n // tile
     assert value(tiles, {"N_k": n, "B_r": tile, "B_c": tile}) == trips * (trips + 1) // 2
+
+
+def test_a_few_terms_far_out_are_added_up() -> None:
+    """The length of a sum is bounded, not where it stands."""
+    far = 10**6
+    assert far > exact.MAX_DIRECT_TERMS
+    assert value(sp.Sum(1 / (I + 1), (I, far, far + 2)), {}) == sum(Fraction(1, far + n) for n in (1, 2, 3))
 
 
 def test_an_empty_sum_is_zero_not_negative() -> None:

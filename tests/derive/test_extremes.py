@@ -53,6 +53,21 @@ def test_the_greatest_is_the_greatest_of_the_values(counts: list[list[int]], n: 
     assert greatest(amounts).subs(numbers) == max(sp.sympify(a).subs(numbers) for a in amounts)
 
 
+@pytest.mark.parametrize(
+    ("count", "floor"),
+    [
+        (N, 1), (N + d, 2), (2 * N * d, 2), (N - d, -1), ((N - d) ** 2, -1), (N**2, 0), (sp.ceiling(N / d), 1),
+        (sp.ceiling((N - 1) / d), 0), (sp.floor(N / d), 0), (sp.ceiling((N - d) / 2), -1), (sp.Max(N - d, 1), 1),
+        (sp.Min(N, 0), 0), (sp.Mod(N, d), -1),
+    ],
+)  # fmt: skip
+def test_a_floor_is_never_above_the_value(count: sp.Expr, floor: int) -> None:
+    """What is known of each, and that it holds at small sizes."""
+    assert floor_of(count) == floor
+    values = [count.subs({N: n, d: width}) for n in range(1, 6) for width in range(1, 6)]
+    assert floor == -1 or floor <= min(values)  # -1 where nothing is known
+
+
 def test_what_is_not_plain_is_kept_once() -> None:
     """N and d stay side by side, however often either is named."""
     assert least(N, d) == least(least(N, d), N) == least(d, least(N, d)) == sp.Min(N, d, evaluate=False)

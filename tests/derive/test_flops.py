@@ -78,6 +78,8 @@ def test_a_reduction_beside_an_operator_is_a_second_operation() -> None:
     assert operations(Einsum(y, (a, x), Map.MUL, Reduce.SUM)) == {Pipe.VECTOR: 2}
     assert operations(Einsum(y, (a,), Map.EXP, Reduce.MAX)) == {Pipe.SFU: 1, Pipe.VECTOR: 1}
     assert operations(Einsum(a, (a,), Map.COPY)) == {}
+    for one_each in (Map.MUL, Map.ADD, Map.SUB, Map.DIV, Map.MAXIMUM):
+        assert operations(Einsum(a, (a, a), one_each)) == {Pipe.VECTOR: 1}
 
 
 @pytest.mark.parametrize(

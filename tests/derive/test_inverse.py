@@ -141,6 +141,9 @@ def test_only_a_plain_square_is_inverted() -> None:
     """Another shape, another order, a mask or a sum are refused."""
     row, column = Index("q", C_k), Index("k", C_k)
     assert _node(row, column).inverted == (row, column)
+    batch = Index("b", B)
+    squares = Einsum(Tensor("T", (batch, row, column), b), (Tensor("A", (batch, row, column), b),), Map.INVERSE)
+    assert squares.inverted == (row, column)
     turned = Tensor("T", (column, row), b)
     refused = (
         lambda: _node(Index("q", N_q), Index("k", N_k)),

@@ -1,12 +1,14 @@
 """Masks: closed forms of pairs, rows and keys against counting pair by pair."""
 
 import pytest
-from hypothesis import given
+import sympy as sp
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from derive.evaluate import kept_pairs
 from derive.exact import value
-from derive.mask import causal
-from derive.symbols import N_k, N_q
+from derive.mask import Mask, _shifted, causal
+from derive.symbols import ROW, C_k, N_k, N_q
 
 ALIGNMENTS = ("bottom-right", "top-left")
 
@@ -38,3 +40,43 @@ def test_bottom_right_of_a_shape_is_top_left_of_its_transpose(a: int, b: int) ->
 def test_a_causal_square_keeps_half_and_its_diagonal(n: int) -> None:
     """N (N + 1)/2, exactly."""
     assert value(causal(N_q, N_k).pairs, {"N_q": n, "N_k": n}) == n * (n + 1) // 2
+
+
+ENDS = (
+    ROW, ROW + 1, ROW - 3, 2 * ROW, 3 * ROW - 4, ROW**2, sp.Integer(2), sp.Min(ROW, 4), sp.Min(2 * ROW, 5),
+    sp.Max(ROW - 2, 3), sp.Max(2 * ROW, 3), C_k * sp.floor(ROW / C_k), C_k * sp.floor(ROW / C_k) + C_k - 1,
+)  # fmt: skip
+"""Bounds that rise or stay from a query to the next: lines, steeper ones, held, and stairs."""
+
+
+@settings(max_examples=200)
+@given(
+    end=st.sampled_from(ENDS),
+    width=st.none() | st.integers(0, 3),
+    since=st.none() | st.integers(0, 4),
+    lasting=st.none() | st.integers(0, 5),
+    rows=st.integers(1, 9),
+    columns=st.integers(1, 9),
+    chunk=st.integers(1, 4),
+)
+def test_any_rising_interval_is_added_up(
+    end: sp.Expr, width: int | None, since: int | None, lasting: int | None, rows: int, columns: int, chunk: int
+) -> None:
+    """Pairs and rows, where it has a form and where it is a sum over the queries, for some of them or for all."""
+    first = None if width is None else _shifted(end, sp.Integer(width))
+    until = None if lasting is None else (since or 0) + lasting
+    bounds = [None if x is None else sp.Integer(x) for x in (since, until)]
+    some = Mask("any", "", "q", "k", N_q, N_k, first=first, last=end, since=bounds[0], until=bounds[1])
+    numbers = {"N_q": rows, "N_k": columns, "C_k": chunk}
+    kept = kept_pairs(some, numbers)
+    assert value(some.pairs, numbers) == kept.sum()
+    assert value(some.rows_touched, numbers) == kept.any(1).sum()
+
+
+@pytest.mark.parametrize("end", [ROW, ROW - 3, sp.Min(ROW, 4), sp.Max(ROW - 2, 3)])
+def test_lines_and_lines_that_are_held_need_no_sum(end: sp.Expr) -> None:
+    """Nor does a single query, whatever its bound."""
+    assert not Mask("any", "", "q", "k", N_q, N_k, first=_shifted(end, sp.Integer(1)), last=end).pairs.has(sp.Sum)
+    single = Mask("any", "", "q", "k", sp.Integer(1), N_k, first=2 * ROW + 1, last=ROW**2 + 5)
+    assert not single.pairs.has(sp.Sum)
+    assert value(single.pairs, {"N_k": 4}) == 3

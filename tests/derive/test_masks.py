@@ -21,7 +21,7 @@ from derive.mask import Mask, causal
 from derive.masks import MASKS, Pattern, patterns
 from derive.replay import walk
 from derive.schedule import Loop
-from derive.symbols import ROW, B_c, B_r, N_k, N_q
+from derive.symbols import ROW, B_c, B_r, N_k, N_q, h
 from derive.traffic import compulsory, traffic
 from tests.seen import seen
 from tests.strategies import derivation, shapes, tiles
@@ -117,6 +117,21 @@ def test_every_mask_leaves_the_tiles_that_hold_a_pair(pattern: Pattern, numbers:
     """Tiles met, key and query rows in them: exact with ragged tiles, whichever side is longer."""
     numbers = at(pattern, numbers)
     assert_tiles(covered(pattern), seen(pattern, numbers["N_q"], numbers["N_k"], numbers), numbers)
+
+
+@every_mask
+@settings(max_examples=4)
+@given(numbers=shapes(), heads=st.integers(2, 4))
+@example(numbers={**SIZES, "N_q": 5, "N_k": 2, "B_r": 3, "B_c": 2}, heads=2)
+@example(numbers={**SIZES, "N_q": 2, "N_k": 5, "B_r": 3, "B_c": 2}, heads=2)
+def test_heads_packed_into_a_row_tile_see_what_their_query_sees(
+    pattern: Pattern, numbers: dict[str, int], heads: int
+) -> None:
+    """A tile of B_r rows, *heads* of them a query: tiles may begin and end inside a query, and blind rows stand for all."""
+    numbers = at(pattern, numbers) | {"h": heads}
+    packed = Loop((Index("q", N_q), Index("h", h)), B_r, grid=True)
+    kept = seen(pattern, numbers["N_q"], numbers["N_k"], numbers).repeat(heads, axis=0)
+    assert_tiles(Coverage(made(pattern), packed, LOOPS[1]), kept, numbers)
 
 
 @settings(max_examples=15)
@@ -223,6 +238,14 @@ def test_packed_documents_add_up(lengths: list[int]) -> None:
     assert (inside, whole) == (sum(s * (s + 1) // 2 for s in lengths), sum(s * s for s in lengths))
     assert pairs(Pattern("docs", form, (n,)), N_q=n, N_k=n) == value(causal(N_q, N_k).pairs, {"N_q": n, "N_k": n})
     assert pairs(Pattern("docs-full", form, (n,)), N_q=n, N_k=n) == n * n
+
+
+def test_packed_documents_are_named_by_the_first_six_lengths() -> None:
+    """Of seven the last is left out, and dots say so."""
+    six = made(Pattern("docs", frozenset({"docs"}), (1, 2, 3, 4, 5, 6))).says
+    seven = made(Pattern("docs-full", frozenset({"docs"}), (1, 2, 3, 4, 5, 6, 7))).says
+    assert six.startswith("docs: packed 6 documents of 1,2,3,4,5,6 tokens, ")
+    assert seven.startswith("docs-full: packed 7 documents of 1,2,3,4,5,6,... tokens, ")
 
 
 @given(n=st.integers(1, 10**6), window=st.integers(1, 10**6))

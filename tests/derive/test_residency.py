@@ -158,15 +158,26 @@ def test_waves_that_straddle_slices_evenly_touch_two_of_them() -> None:
 
 @pytest.mark.parametrize(("keys", "tile", "rows"), [(8, 2, 2), (9, 2, 2), (7, 3, 2), (12, 5, 1)])
 def test_a_wave_that_ends_one_slice_and_begins_the_next_keeps_part_of_both(keys: int, tile: int, rows: int) -> None:
-    """3 heads of 5 or 10 query tiles, 2 CTAs at once: every capacity from F to 2F, byte by byte, is counted exactly."""
+    """3 heads of 5 or 10 query tiles, 2 to 5 CTAs at once: every capacity from F to 2F, byte by byte, is counted exactly."""
     numbers = {"N_q": 10, "N_k": keys, "d": 1, "d_v": 1, "h": 3, "h_k": 3, "B": 1, "B_r": rows, "B_c": tile, "C": 2}
-    for running in (2, 5) if rows == 1 else (2,):
+    for running in (2, 4, 5) if rows == 1 else (2,):  # of 4 every other wave ends where a slice ends
         schedule, found = shared("mha", "full", "head", False, False)
         a_slice = WIDTH * 2 * keys
         for capacity in range(a_slice, 2 * a_slice):
             formula, witness, exact = compare(schedule, found, {**numbers, "C": running}, capacity)
             assert exact
             assert formula == witness, capacity
+
+
+@settings(max_examples=100)
+@given(data=st.data(), numbers=grids(), caches=st.sampled_from((2, 3)))
+def test_private_caches_of_one_slice_read_a_copy_each_under_a_mask(
+    data: st.DataObject, numbers: dict[str, int], caches: int
+) -> None:
+    """As far as the last row of a wave sees, and each cache for itself."""
+    numbers |= {"h": 1, "h_k": 1, "B": 1}
+    schedule, found = shared("mha", "causal", "head", False, True)
+    check(schedule, found, numbers, data.draw(capacities(found, {**numbers, "n_L2": caches})), caches)
 
 
 def test_ctas_are_dealt_to_private_caches_with_what_they_come_back_to() -> None:

@@ -8,6 +8,8 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from derive.evaluate import number
+from derive.exact import value
 from derive.steps import Steps, steps
 
 X = sp.Symbol("x", integer=True)
@@ -17,11 +19,12 @@ X = sp.Symbol("x", integer=True)
 def test_a_number_has_the_value_of_the_last_start_that_it_reaches(gaps: list[int], x: int) -> None:
     """And what is printed says the same; below 0 it is the first value."""
     starts = [0, *accumulate(gaps)]
-    values = [10 * n for n in range(len(starts))]
+    values = [10 * n + 7 for n in range(len(starts))]
     found = steps(X, starts, values)
-    expected = max((v for s, v in zip(starts, values, strict=True) if s <= x), default=0)
+    expected = max((v for s, v in zip(starts, values, strict=True) if s <= x), default=7)
     assert steps(sp.Integer(x), starts, values) == expected
     assert found.subs(X, x) == expected
+    assert number(found, {"x": x}) == value(found, {"x": x}) == expected
     assert sp.sympify(str(found), {"x": X}).subs(X, x) == expected
 
 

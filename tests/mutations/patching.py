@@ -35,6 +35,7 @@ def changes(path: Path, before: str, after: str) -> dict[Place, CodeType]:
 def put(path: Path, changed: dict[Place, CodeType]) -> bool:
     """Give every function of *path* that is alive its changed code, and forget what was cached; whether one was found."""
     done = False
+    gc.unfreeze()  # what is frozen is not among the objects that the collector knows of
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and thing.__code__.co_filename == str(path):
             code = changed.get(_place(thing.__code__))

@@ -1,17 +1,20 @@
 """Mutants of ``derive`` and ``rules``, all or a seeded sample over every file, each tried against the tests that reach it.
 
     python tests/mutations/sample.py --reach             which test runs which line (coverage), into .mutations/
+    python tests/mutations/sample.py --reach laws rules  the same of these folders of tests alone
     python tests/mutations/sample.py --size 300 --seed 0 a sample
     python tests/mutations/sample.py                     all of them: many hours
     python tests/mutations/sample.py --again             the survivors once more, against more tests
+    python tests/mutations/sample.py --part 1/2          every second of what is asked for, beside a process with 2/2
 
 Everything happens in a copy of the tree. What is known is kept in ``.mutations/results.jsonl``, so that a run may be stopped
-and taken up again. One process; needs ``pip install -e '.[dev]'``.
+and taken up again. Needs ``pip install -e '.[dev]'``.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import gc
 import hashlib
 import json
@@ -65,7 +68,7 @@ class Effort:
 
 
 FIRST = Effort(tests=40, examples=8, seconds=4.0, loaded=True)
-AGAIN = Effort(tests=150, examples=25, seconds=6.0, loaded=False)
+AGAIN = Effort(tests=400, examples=60, seconds=20.0, loaded=False)
 
 
 @dataclass(frozen=True)
@@ -84,25 +87,38 @@ class Reached:
         """Tests to try: one of each function before a second of any, the quickest first, those named after the file before."""
         found = set(self.by_line.get((mutant.file, mutant.line), frozenset()))
         name = Path(mutant.file).stem
-        if not found:  # a line that runs on import
-            found = {t for (file, _), tests in self.by_line.items() if file == mutant.file for t in tests}
+        if on_import(mutant.file, mutant.line):
+            found |= {t for (file, _), tests in self.by_line.items() if file == mutant.file for t in tests}
             found |= {t for t in self.seconds if name in named(t.split("::")[0])}
             found |= {t for t in self.seconds if name.replace("_", "-") in t or "test_architecture" in t}
-        own = f"/test_{name}.py"
+        own = (f"/test_{name}.py", f"[{name.replace('_', '-')}]")
+
+        def rank(test: str) -> tuple[float, str]:
+            return (self.seconds[test] + 0.01) / (5 if any(word in test for word in own) else 1), test
+
         turns: dict[str, int] = {}
         order = []
-        for test in sorted(found & set(self.seconds), key=lambda t: (self.seconds[t], t)):
+        for test in sorted(found & set(self.seconds), key=rank):
             function = test.split("[")[0]
             turns[function] = turns.get(function, -1) + 1
-            cost = self.seconds[test]
             rules_of_code = "test_architecture" in test  # they read every file
-            order.append((turns[function] - rules_of_code, cost / 5 if own in test else cost, cost, test))
-        left, chosen = effort.seconds, []
-        for _, _, seconds, test in sorted(order):
-            if seconds <= left and len(chosen) < effort.tests:
-                left -= seconds
+            order.append((turns[function] - rules_of_code, rank(test), test))
+        left: float = effort.seconds
+        chosen: list[str] = []
+        for _, _, test in sorted(order):
+            if self.seconds[test] <= left and len(chosen) < effort.tests:
+                left -= self.seconds[test]
                 chosen.append(test)
         return chosen
+
+
+@cache
+def on_import(file: str, line: int) -> bool:
+    """Whether the module's own body runs *line*: which test runs it says only which was the first to import the module."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    bodies = [n for n in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))) if isinstance(n, functions)]
+    inner = [(b.body[0] if isinstance(b.body, list) else b.body, b) for b in bodies]
+    return not any(first.lineno <= line <= (body.end_lineno or line) for first, body in inner)
 
 
 @cache
@@ -170,12 +186,12 @@ def _too_long(_: int, __: FrameType | None) -> None:
     raise TimeoutError("a mutant that does not end")
 
 
-def measure() -> None:
-    """Run the tests once under coverage in a copy of the tree; a few examples of each property reach as much as many."""
+def measure(groups: Sequence[str]) -> None:
+    """Run *groups* of tests once under coverage in a copy of the tree; a few examples of a property reach as much as many."""
     KEPT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         tree = copied(Path(folder) / "tree")
-        for group in MEASURED:
+        for group in groups:
             settings, times = KEPT / f"cov-{Path(group).stem}.ini", KEPT / f"times-{Path(group).stem}.json"
             data = KEPT / f"reach-{Path(group).stem}.sqlite"
             settings.write_text(f"[run]\nsource = derive,rules\ndata_file = {data}\n", encoding="utf-8")
@@ -339,6 +355,14 @@ def known() -> dict[str, str]:
     }
 
 
+def part(word: str) -> tuple[int, int]:
+    """``1/2`` as (1, 2)."""
+    which, _, of = word.partition("/")
+    if not 1 <= int(which) <= int(of):
+        raise ValueError(word)
+    return int(which), int(of)
+
+
 def main() -> int:
     """Try what is asked for; exit code 1 when a mutant survives."""
     words = argparse.ArgumentParser(description="Mutants of derive and rules against the tests that reach them.")
@@ -346,16 +370,18 @@ def main() -> int:
     words.add_argument("--size", type=int, help="a sample of about this size; all unless given")
     words.add_argument("--seed", type=int, default=0)
     words.add_argument("--again", action="store_true", help="survivors only, against more tests and examples")
+    words.add_argument("--part", type=part, default=(1, 1), help="1/2: the first, third, ... of them")
     words.add_argument("--minutes", type=float, help="stop after this long")
-    words.add_argument("names", nargs="*", help="mutants by name, instead of a sample")
+    words.add_argument("names", nargs="*", help="mutants by name, instead of a sample; or folders of tests")
     asked = words.parse_args()
     if asked.reach:
-        measure()
+        measure(asked.names or MEASURED)
         return 0
     strata = [found for file in files() if (found := mutants_of(file))]
     chosen = [m for found in strata for m in found] if asked.size is None else sampled(strata, asked.size, asked.seed)
     if asked.names:
         chosen = [m for found in strata for m in found if m.name in asked.names]
+    chosen = chosen[asked.part[0] - 1 :: asked.part[1]]
     before = known()
     todo = [
         m for m in chosen if asked.names or (before.get(m.name) == "survived" if asked.again else m.name not in before)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from patching import changes, put
 from run import ROOT, Mutation, copied, mutations, passes, survives
 
 NOTICED = {
@@ -72,3 +75,34 @@ def test_what_changes_no_value_is_no_mutant(tmp_path: Path) -> None:
     found = mutants_of("plain.py", tmp_path)
     assert [(m.line, m.operator) for m in found] == [(2, "core/ReplaceTrueWithFalse")]
     assert "frozen=False, slots=True" in found[0].source(NO_CHANGE)
+
+
+LOADED = '''
+HALF = 1 / 2
+
+
+def scaled(n, by=HALF):
+    """A closure too."""
+    return (lambda: n + by)()
+
+
+KEPT = (lambda n: n + 1,)
+'''
+
+
+def test_a_change_is_put_into_functions_that_are_frozen_already(tmp_path: Path) -> None:
+    """Functions, what they make, and lambdas that a constant holds; a constant itself, or a default, is made on import."""
+    path = tmp_path / "loaded.py"
+    path.write_text(LOADED, encoding="utf-8")
+    spec = spec_from_file_location("loaded", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (module.scaled(1), module.KEPT[0](1)) == (1.5, 2)
+    gc.freeze()
+    changed = changes(path, LOADED, LOADED.replace("n + by", "n - by").replace("n + 1", "n - 1"))
+    assert put(path, changed)
+    assert (module.scaled(1), module.KEPT[0](1)) == (0.5, 0)
+    assert changes(path, LOADED, LOADED.replace("1 / 2", "1 * 2")) == {}
+    assert changes(path, LOADED, LOADED.replace("by=HALF", "by=1")) == {}

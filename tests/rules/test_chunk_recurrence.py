@@ -119,6 +119,33 @@ def test_keys_and_values_may_be_multiplied_in_either_order() -> None:
     np.testing.assert_allclose(evaluate(after, inputs, {}, at)["O"], evaluate(graph, inputs, {}, at)["O"], rtol=1e-12)
 
 
+STATES = {
+    "H": "H[q,d,e] = previous[q] J[q,d,e]",
+    "X": "X[q,d,e] = K[q,d] * V[q,e]",
+    "J": "J[q,d,e] = H[q,d,e] + X[q,d,e]",
+    "O": "O[q,e] = sum[d] Q[q,d] * J[q,d,e]",
+}
+
+
+def states(**changed: str) -> list[object]:
+    """Where the rule sees states that add up, in linear attention with other lines."""
+    text = "\n".join((STATES | changed).values())
+    return list(RULE.shape(cascade(text, {"q": N_q, "d": d, "e": d_v, "c": h}, outputs=("O",), width=b)))
+
+
+def test_only_sums_of_products_of_one_token_are_seen() -> None:
+    """Each line has its part in it: another in its place is no state that adds up, or no answer that is asked of it."""
+    assert states()
+    assert not states(X="X[q,d,e] = sum[c] K[q,c,d] * V[q,c,e]")  # a product of each c
+    assert not states(X="X[q,d,e] = K[q,d] + V[q,e]")
+    assert not states(X="X[q,d,e] = K[d] * V[q,e]")  # one key for all tokens
+    assert not states(J="J[q,d,e] = H[q,d,e] - X[q,d,e]")
+    assert not states(J="J[q,d,e] = A[q,d,e] + X[q,d,e]")  # the state before is not in it
+    assert not states(O="O[q,e] = max[d] Q[q,d] * J[q,d,e]")
+    assert not states(O="O[q,e] = sum[d] Q[q,d] + J[q,d,e]")
+    assert not states(O="O[q,d,e] = Q[q,d] * J[q,d,e]")
+
+
 @pytest.mark.parametrize("name", ["delta", "linear-chunkwise", "mha"])
 def test_other_cascades_are_not_cut(name: str) -> None:
     """A state that decays, chunks that are there already, no recurrence: the schedule says that it does not fit."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from itertools import islice
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice, product
 from random import Random
 from typing import Any
 
@@ -13,7 +16,8 @@ from hypothesis import strategies as st
 from sympy import divisors
 
 from derive.denote import denote, equal
-from derive.errors import PreconditionError
+from derive.einsum import Einsum, Map, Reduce
+from derive.errors import IllFormedError, PreconditionError
 from derive.exact import value
 from derive.graph import Graph
 from derive.replay import walk
@@ -93,6 +97,56 @@ def test_an_algebra_rule_preserves_values(rule: Rule[Graph], numbers: dict[str, 
     assert same_graphs(before, after, numbers)
     if over := rescaled_over(after):
         assert computes_its_graph(streamed(after, over, tile), numbers)
+
+
+@every_algebra_rule
+def test_an_algebra_rule_sees_factors_and_terms_in_any_order(rule: Rule[Graph]) -> None:
+    """In every order of them, before and after agree at the outputs."""
+    example, numbers = rule.example(), drawn_numbers(Random(0))
+    for einsums in in_any_order(example):
+        before = Graph(einsums, example.outputs, example.given)
+        after = apply_once(rule, before).after
+        assert isinstance(after, Graph)
+        assert same_graphs(before, after, numbers), f"{before}\n->\n{after}"
+
+
+@every_schedule_rule
+def test_a_schedule_rule_sees_factors_and_terms_in_any_order(rule: Rule[Schedule]) -> None:
+    """In every order of them the kernels, their loops and what stays in the cache are the same."""
+    example = rule.example()
+    wanted = apply_once(rule, example).after
+    assert isinstance(wanted, Schedule)
+    for einsums in in_any_order(example.graph):
+        after = apply_once(rule, replace(example, graph=replace(example.graph, einsums=einsums))).after
+        assert isinstance(after, Schedule)
+        assert after.kernels == wanted.kernels
+
+
+def in_any_order(graph: Graph) -> Iterator[tuple[Einsum, ...]]:
+    """Its Einsums with the operands of each product and each sum in either order."""
+    turns = ((e, replace(e, inputs=e.inputs[::-1])) if e.map in (Map.MUL, Map.ADD) else (e,) for e in graph.einsums)
+    return product(*turns)
+
+
+@every_algebra_rule
+def test_an_algebra_rule_holds_for_the_operators_it_sees(rule: Rule[Graph]) -> None:
+    """Each operator of its example exchanged for each other one: it is no match any more, or the values stay."""
+    example, numbers, tried = rule.example(), drawn_numbers(Random(0)), 0
+    for e, operator, reduce in product(example.einsums, Map, (None, *Reduce)):
+        other = partial(_with_operator, e.output.name, operator, reduce)
+        try:
+            before = Graph((*map(other, example.einsums),), example.outputs, (*map(other, example.given),))
+        except IllFormedError:
+            continue
+        tried += before != example
+        for match in rule.matches(before):
+            after = rule.rewrite(before, match)
+            assert same_graphs(before, after, numbers), f"{before}\n->\n{after}"
+    assert tried
+
+
+def _with_operator(name: str, operator: Map, reduce: Reduce | None, e: Einsum) -> Einsum:
+    return replace(e, map=operator, reduce=reduce) if e.output.name == name else e
 
 
 @every_algebra_rule

@@ -205,3 +205,12 @@ def test_a_product_that_is_never_negative_is_so_with_a_positive_number_in_front_
     assert _never_negative(product, known)
     assert _never_negative(product / 2, known)
     assert not _never_negative(-product / 2, known)
+
+
+def test_what_is_larger_at_most_is_not_larger_throughout() -> None:
+    """Of y floor(x/y) and x - 1 either may be larger: 1 and 0 at x = y = 1, and 3 and 4 at x = 5, y = 3."""
+    rounded, known = y * sp.floor(x / y), facts((x, y))
+    assert not _never_negative(rounded - (x - 1), known)
+    assert _never_negative(y * sp.ceiling(x / y) - (x - 1), known)
+    with pytest.raises(DomainError, match="is undecided"):
+        below(sp.Max(rounded, x - 1), known)
