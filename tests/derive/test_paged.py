@@ -259,10 +259,7 @@ def test_positions_of_pages_that_there_are_not() -> None:
 @pytest.mark.parametrize(
     "loops",
     [
-        (
-            ("k", 2, False),
-            ("s", 1, False),
-        ),  # tiles of keys outside, parts inside: a CTA comes back to a page that it has left
+        (("k", 1, False), ("s", 1, False)),  # keys outside, parts inside: a CTA comes back to a page that it has left
         (("s", 2, False), ("k", 2, False)),  # two parts at a time: rows of the one, then rows of the other
         (("s", 1, True), ("k", 2, True)),  # a CTA for each tile of a part: any two of them may meet in a page
     ],

@@ -123,7 +123,26 @@ def test_a_number_is_read_in_its_language(text: str, mark: str, value: float) ->
     assert number(text, "a cell", mark) == value
 
 
-@pytest.mark.parametrize("text", ["1.5", "1,5,0", "1 2", "12 34", "1.23.456", ",", ".", "", "1e", "1 234 56", "0x10"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.5",
+        "1,5,0",
+        "1 2",
+        "12 34",
+        "1.23.456",
+        ",",
+        ".",
+        "",
+        "1e",
+        "1 234 56",
+        "0x10",
+        "\u00b2",
+        "\uff11",
+        "\u0663",
+        "9" * 61,
+    ],
+)
 def test_what_is_no_number_in_its_language_is_refused(text: str) -> None:
     """Of a file with decimal commas."""
     with pytest.raises(BadValueError, match="no number"):
