@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from derive.errors import BadValueError
 from derive.exact import Number
+from outputs.testing.closed_form import shown
 from outputs.testing.disagreement import Agreement, Disagreement, Sizes
 from outputs.testing.exponents import exponents
 from outputs.testing.measuring import Measured, counted, drawn, exactly, smallest
@@ -78,7 +79,12 @@ def agree(
         return Agreement(len(points))
     least = smallest(over, lambda sizes: compared(sizes).differs, examples, seed)
     first = min((p for p in points if p.differs), key=_size) if least is None else compared(least)
-    raise _disagreement(expected, first, points, tolerance)
+    found = _disagreement(expected, first, points, tolerance)
+    if (again := counted(measured, first.sizes)) != first.measured:
+        found.pattern = (
+            f"measured again there it is {shown(again)}: it changes from call to call, which tolerance= allows for"
+        )
+    raise found
 
 
 def agree_table(

@@ -97,8 +97,10 @@ class _Found(Exception):  # noqa: N818  (how a search ends, no error of anybody'
 def smallest(
     over: Any, differs: Callable[[dict[str, Number]], bool], examples: int, seed: int
 ) -> dict[str, Number] | None:
-    """The smallest drawn sizes at which *differs* is true; ``None`` where there are none."""
+    """The smallest drawn sizes at which *differs* is true, or was, where it changes; ``None`` where there are none."""
     __tracebackhide__ = True
+    from hypothesis.errors import Flaky
+
     last: dict[str, Number] = {}
 
     def look(sizes: dict[str, Number]) -> None:
@@ -110,6 +112,6 @@ def smallest(
 
     try:
         drawn(over, examples, seed, look)
-    except _Found:
-        return last
+    except (_Found, Flaky):
+        return last or None
     return None

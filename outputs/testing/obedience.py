@@ -88,6 +88,7 @@ def obey(
         return _quotient(counted(measured, sizes), counted(measured, scaled)), _expected(law, sizes, by)
 
     found: list[tuple[Factors, int]] = []
+    wrong: list[Sizes] = []
     tried = 0
 
     def look(sizes: Sizes) -> None:
@@ -96,17 +97,18 @@ def obey(
         tried += 1
         if (both := factors(sizes)) is not None:
             found.append((both, by))
+            wrong.extend([] if close(*both, tolerance) else [sizes])
 
     drawn(over, examples, seed, look)
-    if all(close(*both, tolerance) for both, _ in found):
+    if not wrong:
         return _passed(law, tried, tried - len(found))
     least = smallest(
         over, lambda sizes: (both := factors(sizes)) is not None and not close(*both, tolerance), examples, seed
     )
-    assert least is not None
-    both = factors(least)
-    assert both is not None
-    raise _broken(law, least, both, by, found, tolerance)
+    at = least if least is not None else min(wrong, key=lambda sizes: prod(sizes.values()))
+    both = factors(at)
+    assert both is not None  # inside the regime, as it was before
+    raise _broken(law, at, both, by, found, tolerance)
 
 
 def obey_table(

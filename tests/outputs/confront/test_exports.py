@@ -278,6 +278,16 @@ def test_units_below_heads_without_a_kernel_are_units(tmp_path: Path) -> None:
     assert profile_of("dram__bytes_read.sum\nMbyte\n3\n", tmp_path).counters == {"dram read": 3_000_000}
 
 
+def test_spaces_around_heads_and_cells_mean_nothing(tmp_path: Path) -> None:
+    """As in a file that somebody laid out by hand."""
+    text = "Kernel Name , dram__bytes_read.sum , gpu__time_duration.sum\n f , 3 , 9\n"
+    found = profile_of(text, tmp_path)
+    assert (found.names, found.counters["dram read"]) == (("f",), 3)
+    path = tmp_path / "own.csv"
+    path.write_text("N , us\n64 , 3\n", encoding="utf-8")
+    assert read_table(path) == [{"N": 64, "us": 3}]
+
+
 def test_stamps_that_are_missing_time_nothing(tmp_path: Path) -> None:
     """As in a run without timestamps."""
     text = "Kernel_Name,FETCH_SIZE,Start_Timestamp,End_Timestamp\nf,8,,\n"

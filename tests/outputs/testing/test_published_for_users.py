@@ -228,6 +228,29 @@ def test_every_kind_of_number_is_a_count(number: Any) -> None:
     assert agree(lambda **_: number, SM, over=st.just({"N": 1, "d": 1, "Br": 1})).tried == 1
 
 
+def test_what_changes_from_call_to_call_is_told() -> None:
+    """A simulator with a clock: the first hundred calls are a byte off, or every other; none ends in somebody's error."""
+    calls: list[int] = []
+
+    def first_ones(N: int, d: int, Br: int) -> int:
+        calls.append(N)
+        return sm_bytes(N, d, Br) + (len(calls) <= 100)
+
+    with pytest.raises(Disagreement, match="measured again there it is 8: it changes from call to call") as caught:
+        agree(first_ones, SM, over=shapes("N", "d", "Br"))
+    assert caught.value.wrong == 100
+
+    def every_other(N: int, d: int, Br: int) -> int:
+        calls.append(N)
+        return sm_bytes(N, d, Br) + len(calls) % 2
+
+    with pytest.raises(Disagreement):
+        agree(every_other, SM, over=shapes("N", "d", "Br"))
+    calls.clear()
+    with pytest.raises(Disagreement, match="factor as d is multiplied by 2"):
+        obey(first_ones, law_of(SM, "d"), over=shapes("N", "d", "Br"))
+
+
 def test_keys_and_ranges_that_cannot_be_drawn_are_refused() -> None:
     """A misspelt key when it is written, not when a test fails."""
     with pytest.raises(UnknownNameError, match="there is no size 'n'"):
