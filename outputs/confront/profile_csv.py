@@ -150,12 +150,11 @@ def _long(lines: Lines, names: list[str], columns: tuple[str, str, str]) -> Iter
 
 
 def _stamps(lines: Lines, names: list[str]) -> list[_Count]:
-    """Seconds between the stamps of each launch, which in a file with a row a metric are on all of its rows."""
+    """Seconds between the stamps of each launch, which may be on several rows: a row a metric, or a table twice."""
     found = []
     stamps = next((pair for pair in STAMPS if {*pair} <= set(lines.heads)), None)
     if stamps is None or any((column_of(head) or ("",))[0] in ("DurationNs", "Duration") for head in lines.heads):
         return []
-    is_long = any({*columns[:2]} <= set(lines.heads) for columns in LONG)
     seen: set[tuple[str, ...]] = set()
     at_heads = [lines.heads.index(stamp) for stamp in stamps]
     for at, row in enumerate(lines.rows):
@@ -163,7 +162,7 @@ def _stamps(lines: Lines, names: list[str]) -> list[_Count]:
         if any(text.strip().lower() in MISSING for text in texts):
             continue
         launch = (names[at], *texts)
-        if is_long and launch in seen:
+        if launch in seen:
             continue
         seen.add(launch)
         start, end = (Fraction(number(t, lines.place(at, s))) for t, s in zip(texts, stamps, strict=True))

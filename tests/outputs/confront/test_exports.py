@@ -288,6 +288,21 @@ def test_spaces_around_heads_and_cells_mean_nothing(tmp_path: Path) -> None:
     assert read_table(path) == [{"N": 64, "us": 3}]
 
 
+def test_a_unit_in_a_head_stays_where_the_row_of_units_has_none(tmp_path: Path) -> None:
+    """Some columns have theirs in brackets, some below."""
+    text = "Kernel Name,dram__bytes_read.sum [Mbyte],gpu__time_duration.sum\n,,us\nf,3,9\n"
+    found = profile_of(text, tmp_path).counters
+    assert (found["dram read"], float(found["seconds"])) == (3_000_000, pytest.approx(9e-6))
+
+
+def test_a_launch_is_timed_once_however_many_rows_it_has(tmp_path: Path) -> None:
+    """Told by its name and its stamps."""
+    heads = "Kernel_Name,Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp\n"
+    rows = "f,FETCH_SIZE,8,100,200\nf,WRITE_SIZE,8,100,200\nf,FETCH_SIZE,8,300,700\nf,WRITE_SIZE,8,300,700\n"
+    found = profile_of(heads + rows + "f,SQ_WAVES,8,300,700\n", tmp_path)
+    assert (found.launches, float(found.counters["seconds"])) == (2, pytest.approx(250e-9))
+
+
 def test_stamps_that_are_missing_time_nothing(tmp_path: Path) -> None:
     """As in a run without timestamps."""
     text = "Kernel_Name,FETCH_SIZE,Start_Timestamp,End_Timestamp\nf,8,,\n"
