@@ -17,6 +17,7 @@ from outputs.testing.agreement import check_tolerance, close, rows_of
 from outputs.testing.disagreement import Agreement, Disagreement, Sizes
 from outputs.testing.exponents import TWO_SIGMA, Exponent
 from outputs.testing.measuring import Measured, counted, drawn, smallest
+from rules.derivations import plan
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -33,24 +34,37 @@ class NothingTested(UserWarning):
     """Every point lay outside the regime of the law: the test passes, and has tested nothing."""
 
 
-def law_of(form: ClosedForm, key: str) -> Law:
+def law_of(form: ClosedForm, key: str, *beside: str) -> Law:
     """How *form* grows with the size *key*, such as ``Br``; N is both lengths.
 
-    Raises:
-        BadValueError: *key* is no size of it, or no law of it is proved.
-    """
-    from derive.laws import proved
+    Args:
+        form: a closed form.
+        key: what is scaled.
+        beside: keys of sizes that stay as they are beside it, where their usual value would go with it: ``hk`` beside ``h``.
 
-    widths = {symbol(name): width for name, width in {**form.request.widths, **form.request.numbers}.items()}
-    amount = form.request.stated(form.amount).xreplace({s: v for s, v in widths.items() if s.name != _NAMES.get(key)})
-    amount = amount.xreplace({N_q: N, N_k: N}) if key == "N" else amount
+    Raises:
+        BadValueError: *key* is no size of it, or no one law of it is proved.
+    """
+    from derive.laws import Roles, proved
+
+    alike = {N_q: N, N_k: N} if key == "N" else {}
+    kept = {symbol(_NAMES[name]) for name in (key, *beside) if name in _NAMES}
+    fixed = {symbol(name): value for name, value in {**form.request.widths, **form.request.numbers}.items()}
+    amount = form.request.stated(form.amount, kept)
+    amount = amount.xreplace({s: v for s, v in fixed.items() if s not in kept}).xreplace(alike)
     of = N if key == "N" else symbol(_NAMES[key]) if key in _NAMES else None
     if of is None or of not in amount.free_symbols:
         known = ", ".join(sorted(MEANINGS[s.name].key if s.name in MEANINGS else s.name for s in amount.free_symbols))
         raise BadValueError(f"{form} does not depend on {key}; it depends on {known}")
-    law = proved(amount, of)
+    divides = (*form.request.variant.divides, *plan(form.schedule).divides)
+    roles = Roles.of(
+        form.account.derivation.schedule, alike, [pair for pair in divides if set(pair) <= amount.free_symbols]
+    )
+    law = proved(amount, of, roles)
     if law is None:
-        raise BadValueError(f"no law of {form} in {key} is proved; `derive laws` lists those that are, or use agree")
+        raise BadValueError(
+            f"no one law of {form} in {key} is proved for all sizes; `derive laws` lists those of its cases, or use agree"
+        )
     return law
 
 

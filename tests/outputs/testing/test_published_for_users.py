@@ -140,9 +140,27 @@ def test_a_law_of_a_closed_form_is_obeyed_by_keys_as_a_person_types_them() -> No
     assert 1 < derived.power < 2
 
 
+def test_a_law_speaks_of_one_size_beside_those_that_stay() -> None:
+    """Twice the query heads on as many key/value heads, where these divide them; a window where it fits the keys."""
+    heads_ = law_of(closed_form("gqa", "flash2", "compulsory"), "h", "hk")
+    assert heads_.regime.whole
+    over = st.fixed_dictionaries(
+        {"N": st.integers(1, 9), "d": st.integers(1, 9), "h": st.integers(1, 8), "hk": st.just(2)}
+    )
+    found = obey(lambda N, d, h, hk: 4 * N * d * (h + hk), heads_, over=over)
+    assert 0 < found.outside < found.tried
+    assert law_of(closed_form("gqa", "flash2", "compulsory"), "h").exponents == (1,)  # K and V grow with them
+    window = law_of(closed_form("mha", "flash2", "flops", "mask=window"), "N")
+    assert [str(condition) for condition in window.regime.where] == ["W <= N"]
+
+
 @pytest.mark.parametrize(
     ("form", "key", "says"),
-    [(SM, "Bc", "does not depend on Bc; it depends on"), (SM, "nonsense", "does not depend on nonsense")],
+    [
+        (closed_form("mha-backward", "flash2-backward", "sm"), "N", "no one law of .* in N is proved for all sizes"),
+        (SM, "Bc", "does not depend on Bc; it depends on"),
+        (SM, "nonsense", "does not depend on nonsense"),
+    ],
 )
 def test_a_law_that_there_is_not_is_refused(form: ClosedForm, key: str, says: str) -> None:
     """With what the form depends on."""
