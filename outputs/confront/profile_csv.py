@@ -153,7 +153,7 @@ def _stamps(lines: Lines, names: list[str]) -> list[_Count]:
     """Seconds between the stamps of each launch, which may be on several rows: a row a metric, or a table twice."""
     found = []
     stamps = next((pair for pair in STAMPS if {*pair} <= set(lines.heads)), None)
-    if stamps is None or "DurationNs" in lines.heads:
+    if stamps is None:
         return []
     seen: set[tuple[str, ...]] = set()
     at_heads = [lines.heads.index(stamp) for stamp in stamps]
