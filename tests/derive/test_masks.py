@@ -240,6 +240,16 @@ def test_packed_documents_add_up(lengths: list[int]) -> None:
     assert pairs(Pattern("docs-full", form, (n,)), N_q=n, N_k=n) == n * n
 
 
+@pytest.mark.parametrize(
+    ("name", "own"), [("causal", "q + N_k - N_q"), ("causal-tl", "q"), ("window", "q + N_k - N_q")]
+)
+def test_the_words_say_where_a_query_s_own_key_stands(name: str, own: str) -> None:
+    """The last query on the last key, or the first on the first; which of the two stands before the colon."""
+    says = made(Pattern(name)).says
+    assert ("N_k - N_q" in says) == ("N_k - N_q" in own)
+    assert (", top-left: " in says, ", bottom-right: " in says) == (own == "q", own != "q")
+
+
 def test_packed_documents_are_named_by_the_first_six_lengths() -> None:
     """Of seven the last is left out, and dots say so."""
     six = made(Pattern("docs", frozenset({"docs"}), (1, 2, 3, 4, 5, 6))).says

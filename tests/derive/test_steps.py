@@ -32,3 +32,8 @@ def test_one_step_is_a_number_and_several_are_none() -> None:
     """One document: every token's begins at 0, whatever the token."""
     assert steps(X, [0], [7]) == 7
     assert isinstance(steps(X, [0, 4], [0, 4]), Steps)
+
+
+def test_in_latex_its_name_stands_for_the_list() -> None:
+    """What it is a function of, and nothing else."""
+    assert sp.latex(steps(X, [0, 4], [0, 4])) == r"\operatorname{steps}\left(x\right)"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from derive.attention import variant
-from derive.symbols import n_L2
+from derive.exact import value
+from derive.symbols import B_c, B_r, n_L2
 from rules.derivations import names, plan
 
 
@@ -16,6 +17,14 @@ def test_usual_tiles_are_powers_of_two_that_fill_a_matrix_unit(name: str) -> Non
         if size.is_Integer:
             assert int(size) == 1 or int(size) >= 16, tile
             assert int(size) & (int(size) - 1) == 0, tile
+
+
+@pytest.mark.parametrize(("memory", "rows", "columns"), [(116_736, 128, 228), (20_000, 40, 40), (20_481, 41, 41)])
+def test_tiles_of_flash1_are_those_of_its_algorithm(memory: int, rows: int, columns: int) -> None:
+    """B_c = ceil(M/(4 d)) and B_r = min(B_c, d) at d = 128: Dao et al. 2022, arXiv:2205.14135, algorithm 1, line 1."""
+    tiles = plan("flash1").tiles
+    numbers = {"M": memory, "d": 128}
+    assert (value(tiles[B_r], numbers), value(tiles[B_c], numbers)) == (rows, columns)
 
 
 @pytest.mark.parametrize("sawtooth", [False, True])

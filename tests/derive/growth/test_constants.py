@@ -188,6 +188,8 @@ def test_a_geometric_program_of_one_dual_point() -> None:
     apart = [Term(sp.Integer(8), {B_r: one}), Term(sp.Integer(8), {B_c: one})]
     assert best(apart, (-one, one), Fraction(4)) is None
     assert best([*together, Term(sp.Integer(1), {B_r: 2 * one})], (-one / 2, one), Fraction(2)) is None
+    traffic[0] = Term(-sp.Rational(1, 2), {N: one, B_r: -one})  # no posynomial: the dual says nothing
+    assert best(together, (-one / 2, one), Fraction(2)) is None
 
 
 def test_a_weighted_geometric_program() -> None:

@@ -19,11 +19,11 @@ from derive.exact import value
 from derive.growth import theta
 from derive.growth.parameters import Condition
 from derive.growth.posynomial import Facts, Term, above, below
-from derive.growth.tile_bounds import TileBounds, regime_of
+from derive.growth.tile_bounds import TileBounds, _highest, _lowest, regime_of
 from derive.mask import Mask, causal
 from derive.masks import Pattern, patterns
 from derive.schedule import Loop
-from derive.symbols import ROW, B_c, B_r, N, N_k, N_q, n_s
+from derive.symbols import ROW, B_c, B_r, C_k, N, N_k, N_q, n_s
 from tests.strategies import extents, tiles
 
 W = sp.Symbol("W", positive=True, integer=True)
@@ -221,3 +221,14 @@ def test_chunks_that_end_on_the_last_of_more_keys_have_no_class() -> None:
         regime_of(MASKS["chunk C"], {})
     assert regime_of(MASKS["chunk-tl C"], {})
     assert regime_of(MASKS["chunk C"], {N_q: N, N_k: N})
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5])
+@pytest.mark.parametrize("past", [0, 3])
+def test_a_line_under_a_stair_touches_it(chunk: int, past: int) -> None:
+    """At the end of each step; from above a stair stands for itself, as a line does, and a minimum for its limit."""
+    stair = C_k * sp.floor((ROW + past) / C_k)
+    under = [value(stair - _lowest(stair), {"q": q, "C_k": chunk}) for q in range(3 * chunk)]
+    assert (min(under), max(under)) == (0, chunk - 1)
+    assert (_lowest(ROW - 3), _highest(ROW - 3), _highest(stair)) == (ROW - 3, ROW - 3, stair)
+    assert _highest(sp.Min(ROW, N_k - 1)) == N_k - 1
