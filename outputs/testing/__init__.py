@@ -15,6 +15,7 @@ from outputs.testing.closed_form import QUANTITIES, ClosedForm, closed_form
 from outputs.testing.disagreement import Agreement, Disagreement
 from outputs.testing.exponents import Exponent, exponents
 from outputs.testing.obedience import NothingTested, law_of, obey, obey_table
+from outputs.testing.profiles import read_counters
 from outputs.testing.slip import Slip
 from outputs.testing.slips import slips
 from outputs.testing.strategies import dtypes, graphs, heads, machines, masks, schedules, shapes, tiles, variants
@@ -40,6 +41,7 @@ __all__ = [
     "masks",
     "obey",
     "obey_table",
+    "read_counters",
     "read_table",
     "schedules",
     "shapes",

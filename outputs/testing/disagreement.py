@@ -30,7 +30,9 @@ class Agreement:
         """In a sentence; where every point lay outside, that nothing was tested."""
         if self.outside and self.outside == self.tried:
             return f"outside the law's regime at all {self.tried} points: nothing was tested"
-        return f"agrees at {self.tried - self.outside} points" + (f", {self.outside} outside" if self.outside else "")
+        inside = self.tried - self.outside
+        points = "1 point" if inside == 1 else f"{inside} points"
+        return f"agrees at {points}" + (f", {self.outside} outside" if self.outside else "")
 
 
 @dataclass
