@@ -155,6 +155,13 @@ def test_hundreds_of_blocks_are_one_function_of_the_tiles(tmp_path: Path) -> Non
     assert (ran.returncode, ran.stdout) == (0, b"")
 
 
+def test_the_last_row_of_blocks_goes_on_to_the_last_row() -> None:
+    """5 rows in blocks of 2 of which two are listed: rows 2 to 4 see what the second lists, here block 1 of keys."""
+    sizes = {"rows": 5, "keys": 4, "row_tile": 1, "key_tile": 2, "row_block": 2, "key_block": 2}
+    assert looked_up("tiles", **sizes, kept=((0,), (1,))) == 5
+    assert looked_up("pairs", **sizes, kept=((), (1,))) == 3 * 2
+
+
 def test_like_runs_make_one_rectangle() -> None:
     """A column of blocks is one interval, however many rows it has; a run that ends makes room for another."""
     assert rectangles(((0, 1), (0, 1), (0, 1, 2), (), (2,))) == [(0, 2, 0, 2), (0, 3, 2, 3), (2, 3, 4, 5)]

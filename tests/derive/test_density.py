@@ -46,6 +46,11 @@ def test_counts_are_those_of_any_block_list_of_that_density(
     numbers["s"] = Fraction(len(blocks), rows * keys)  # type: ignore[assignment]
     read = value(traffic(schedule("flash2")).by_tensor["K"].read, numbers)
     assert read == sum(tile * 3 for _ in blocks)
+    mask = schedule("flash2").graph.mask
+    assert mask is not None
+    assert value(mask.rows_touched, numbers) <= len({i for i, _ in blocks}) * tile
+    assert value(mask.keys_touched, numbers) <= len({j for _, j in blocks}) * tile
+    assert value(mask.pairs, numbers) == value(mask.rows_touched * mask.columns, numbers) == len(blocks) * tile**2
 
 
 @pytest.mark.parametrize("name", ["flash1", "flash2", "naive"])

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from derive.evaluate import kept_pairs
 from derive.exact import value
-from derive.mask import Mask, _shifted, causal
-from derive.symbols import ROW, C_k, N_k, N_q
+from derive.interval import Interval
+from derive.mask import Mask, _shifted, causal, reach
+from derive.symbols import COPY, ROW, C_k, N_k, N_q, W
 
 ALIGNMENTS = ("bottom-right", "top-left")
 
@@ -80,3 +81,10 @@ def test_lines_and_lines_that_are_held_need_no_sum(end: sp.Expr) -> None:
     single = Mask("any", "", "q", "k", sp.Integer(1), N_k, first=2 * ROW + 1, last=ROW**2 + 5)
     assert not single.pairs.has(sp.Sum)
     assert value(single.pairs, {"N_k": 4}) == 3
+
+
+def test_copies_reach_as_far_as_the_last_of_them() -> None:
+    """One past key 2 W - 1, where copy c has keys 2 c and 2 c + 1."""
+    pair = 2 * COPY, 2 * COPY + 2
+    assert reach(Interval(*pair, copies=W), pair) == 2 * W
+    assert reach(Interval(*pair), pair) == pair[1]

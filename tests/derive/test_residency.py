@@ -403,6 +403,28 @@ def test_the_mean_of_live_slices_is_a_share_of_the_running_ctas() -> None:
     assert live(100, slices=1) == 1
 
 
+@pytest.mark.parametrize("sharers", [4, 6, 8, 9])
+@pytest.mark.parametrize("caches", [2, 3])
+def test_a_wave_behind_a_private_cache_touches_as_many_slices_as_are_said(sharers: int, caches: int) -> None:
+    """Some wave, begun anywhere in some cache's CTAs, touches that many, where every cache has as many of each slice."""
+    X, n, c = sp.Integer(9), sp.Integer(sharers), sp.Integer(caches)
+    found = Sharing((), X, n, sp.Integer(1), sp.Integer(8), sp.Integer(2), c, False, sp.Integer(0))
+    for running in range(1, 12):
+        said = value(found.in_a_wave, {"C": running * caches})
+        own = [[cta // sharers for cta in range(9 * sharers) if cta % caches == cache] for cache in range(caches)]
+        most = max(len({*slices[at : at + running]}) for slices in own for at in range(len(slices)))
+        assert most == said if sharers % caches == 0 else most <= said
+
+
+@pytest.mark.parametrize(("sharers", "exact"), [(4, True), (8, True), (5, False), (3, False)])
+def test_private_caches_are_counted_exactly_where_each_has_as_many_sharers(sharers: int, exact: bool) -> None:
+    """Dealt evenly to two caches, with room for all: else one of them may read a slice that is counted for both."""
+    n, two = sp.Integer(sharers), sp.Integer(2)
+    found = Sharing((), two, n, sp.Integer(1), sp.Integer(8), two, two, False, sp.Integer(0))
+    assert holds(found.is_exact(masked=False), {"C": 4, "C_L2": 100}) == exact
+    assert not holds(found.is_exact(masked=False), {"C": 4, "C_L2": 1})
+
+
 def test_without_a_residency_no_cta_comes_back_to_anything() -> None:
     """Nothing is kept, and so no byte of it."""
     cut = derivation("mha", "flash1", "full").schedule

@@ -48,3 +48,7 @@ def test_what_could_leave_64_bits_is_refused_before_it_is_computed() -> None:
     with pytest.raises(NoFastSumError):
         arrays.total(1 / (I + 1), I, 0, 3)
     assert arrays.total(N_q + I, I, 0, 3) == 4 * 2**40 + 6
+    large = Arrays(lambda part: value(part, {"N_q": 2**58}), {})
+    assert large.total(N_q + 0 * I, I, 0, 3) == 2**60
+    with pytest.raises(NoFastSumError):  # each term is far from the limit, their sum is past it
+        large.total(N_q + 0 * I, I, 0, 15)

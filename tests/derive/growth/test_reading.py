@@ -30,6 +30,7 @@ def test_house_notation_reads_back() -> None:
     """Spaces between factors, ^ for powers, square roots."""
     for monomial in (N**2 * d**2 / M, N**2 * d / sp.sqrt(M), N_q * N_k, d_v):
         assert read_monomial(text(monomial)) == monomial
+    assert read_monomial("N^(2) d^(1/2)") == N**2 * sp.sqrt(d)
 
 
 def test_names_are_the_symbols_or_the_keys_people_type() -> None:
@@ -45,7 +46,23 @@ def test_a_chain_is_two_conditions() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["2 N", "N + 1", "N//d", "", "N*", "N**", "N^", "N^-1", "N^(1/0)", "(N)", "sqrt(2)", "x" * 300, "N;d", "N\u00b2"],
+    [
+        "2 N",
+        "N + 1",
+        "N//d",
+        "",
+        "N*",
+        "N**",
+        "N^",
+        "N^-1",
+        "N^(1/0)",
+        "N^(2",
+        "(N)",
+        "sqrt(2)",
+        "x" * 300,
+        "N;d",
+        "N\u00b2",
+    ],
 )
 def test_what_is_no_monomial_is_refused(words: str) -> None:
     """One sentence, and nothing is evaluated."""

@@ -11,6 +11,7 @@ import sympy as sp
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from derive.attention import variant
 from derive.coverage import Coverage, coverage
 from derive.einsum import Index
 from derive.errors import DomainError
@@ -19,7 +20,7 @@ from derive.exact import value
 from derive.growth import theta
 from derive.growth.parameters import Condition
 from derive.growth.posynomial import Facts, Term, above, below
-from derive.growth.tile_bounds import TileBounds, _highest, _lowest, regime_of
+from derive.growth.tile_bounds import TileBounds, _highest, _lowest, narrowest, regime_of
 from derive.mask import Mask, causal
 from derive.masks import Pattern, patterns
 from derive.schedule import Loop
@@ -232,3 +233,19 @@ def test_a_line_under_a_stair_touches_it(chunk: int, past: int) -> None:
     assert (min(under), max(under)) == (0, chunk - 1)
     assert (_lowest(ROW - 3), _highest(ROW - 3), _highest(stair)) == (ROW - 3, ROW - 3, stair)
     assert _highest(sp.Min(ROW, N_k - 1)) == N_k - 1
+
+
+def test_an_interval_that_no_row_moves_is_as_wide_as_it_is() -> None:
+    """Keys 0 to 4 of 9: five, whatever the tile, and no key more."""
+    mask = Mask("first", "", "q", "k", N_q, N_k, last=sp.Integer(4))
+    bounds = TileBounds(Coverage(mask, *LOOPS), up=True)
+    assert bounds.span(mask.intervals[0]) == 5
+
+
+def test_selected_keys_under_a_mask_without_sizes_ask_for_no_regime() -> None:
+    """Of causal keys as many as asked for are selected; of a window's no more than it has."""
+    under = {name: variant("topk").graph(name).masks for name in ("causal", "window")}
+    causal_, window = (regime_of(narrowest(masks), {}) for masks in under.values())
+    assert causal_ == [(N_q, N_k)]  # the causal regime itself
+    assert window
+    assert all(small != 0 != big for small, big in window)
