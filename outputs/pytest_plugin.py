@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+_COMPARING = Path(__file__).parent / "testing"
+"""Where what compares lies."""
 
 
 @pytest.fixture(scope="session")
@@ -30,11 +34,24 @@ def agrees() -> Callable[..., Any]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:  # noqa: ARG001
-    """Put the lines of a disagreement in the place of its traceback."""
+    """Put the lines of a disagreement, or the sentence of a refusal, in the place of the traceback of a comparison."""
     outcome = yield
-    module = sys.modules.get("outputs.testing.agreement")
-    if call.excinfo is None or module is None or not isinstance(call.excinfo.value, module.Disagreement):
+    if call.excinfo is None or "outputs.testing" not in sys.modules:
         return
-    where = next((e for e in reversed(call.excinfo.traceback) if "outputs/testing" not in str(e.path)), None)
-    place = f"{str(where.path).rpartition('/')[2]}:{where.lineno + 1}: " if where is not None else ""
-    outcome.get_result().longrepr = place + "\n  ".join(call.excinfo.value.lines)
+    path = list(call.excinfo.traceback)
+    inside = next((n for n, entry in enumerate(path) if _COMPARING in Path(entry.path).parents), None)
+    lines = _lines(call.excinfo.value)
+    if not inside or not lines:
+        return
+    where = path[inside - 1]
+    outcome.get_result().longrepr = f"{Path(where.path).name}:{where.lineno + 1}: " + "\n  ".join(lines)
+
+
+def _lines(error: BaseException) -> list[str]:
+    """What a disagreement or a refusal says; empty for an error of the code that is tested."""
+    from derive.errors import DeriveError
+    from outputs.testing import Disagreement
+
+    if isinstance(error, Disagreement):
+        return error.lines
+    return [str(error)] if isinstance(error, DeriveError) else []

@@ -1,72 +1,24 @@
-"""Profilers' CSV files as measured kernels: Nsight Compute and rocprof, one row a kernel or one a metric.
+"""Profilers' CSV files as measured kernels: one row a launch or one a metric, in any language, of any of four tools.
 
-Sources: Nsight Compute documentation, "Metrics Reference" and CLI ``--csv`` (byte units are decimal; a sector is 32 B);
-rocprof's ``metrics.xml`` (FETCH_SIZE and WRITE_SIZE are bytes / 1024); rocprofv3's ``counter_collection.csv``, a row a counter.
-Columns that are not known are left alone.
+What each column counts stands in ``outputs.confront.columns``; columns that are not known are left alone.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from derive.errors import BadValueError, path_named, repeated
+from derive.errors import BadValueError, repeated
 from outputs.confront import requests
-from outputs.testing.table import lines_of, number
+from outputs.confront.columns import COLUMNS, HEADS, LONG, MISSING, NAMES, NO_KERNEL, ORDER, STAMPS, UNITS, column_of
+from outputs.testing.numerals import decimal_mark, number
+from outputs.testing.table import Lines, lines_of
 
-SECTOR = 32
-"""Bytes of an L2 sector."""
-_UNITS: Mapping[str, Fraction] = {
-    **{
-        "": Fraction(1),
-        "byte": Fraction(1),
-        "b": Fraction(1),
-        "sector": Fraction(1),
-        "%": Fraction(1),
-        "second": Fraction(1),
-    },
-    **{f"{p}byte": Fraction(1000**n) for n, p in enumerate(("k", "m", "g", "t"), start=1)},
-    **{f"{p}ib": Fraction(1024**n) for n, p in enumerate(("k", "m", "g", "t"), start=1)},
-    **{f"{p}b": Fraction(1000**n) for n, p in enumerate(("k", "m", "g", "t"), start=1)},
-    **{f"{p}second": Fraction(1, 1000**n) for n, p in enumerate(("m", "u", "n"), start=1)},
-    **{f"{p}s": Fraction(1, 1000**n) for n, p in enumerate(("m", "u", "n"), start=1)},
-    **{
-        "s": Fraction(1),
-        "ksector": Fraction(1000),
-        "msector": Fraction(10**6),
-        "request": Fraction(1),
-        "pct": Fraction(1),
-    },
-}
 _NS = Fraction(1, 10**9)
-COLUMNS: Mapping[str, tuple[str, Fraction, Fraction]] = {
-    "dram__bytes_read.sum": ("dram read", Fraction(1), Fraction(1)),
-    "dram__bytes_write.sum": ("dram write", Fraction(1), Fraction(1)),
-    "dram__bytes.sum": ("dram", Fraction(1), Fraction(1)),
-    "lts__t_sectors.sum": ("l2", Fraction(SECTOR), Fraction(1)),
-    "lts__t_sectors_op_read.sum": ("l2 read", Fraction(SECTOR), Fraction(1)),
-    "lts__t_sectors_op_write.sum": ("l2 write", Fraction(SECTOR), Fraction(1)),
-    "lts__t_sector_hit_rate.pct": ("hit rate", Fraction(1, 100), Fraction(1)),
-    "gpu__time_duration.sum": ("seconds", Fraction(1), _NS),
-    "FETCH_SIZE": ("dram read", Fraction(1), Fraction(1024)),
-    "WRITE_SIZE": ("dram write", Fraction(1), Fraction(1024)),
-    "FetchSize": ("dram read", Fraction(1), Fraction(1024)),
-    "WriteSize": ("dram write", Fraction(1), Fraction(1024)),
-    **{column: (counter, Fraction(1), Fraction(1)) for column, counter in requests.COLUMNS.items()},
-    "TCC_HIT_sum": ("hits", Fraction(1), Fraction(1)),
-    "TCC_MISS_sum": ("misses", Fraction(1), Fraction(1)),
-    "DurationNs": ("seconds", Fraction(1), _NS),
-}
-"""A column's counter, what one of it is worth in bytes, seconds or a share, and its unit where none is stated."""
-_NAMES = ("Kernel Name", "KernelName", "Kernel_Name", "Name")
-_LONG = (("Metric Name", "Metric Value", "Metric Unit"), ("Counter_Name", "Counter_Value", ""))
-"""Heads of a metric, its value and its unit in a file with a row for each: of ncu and of rocprofv3."""
-_STAMPS = ("Start_Timestamp", "End_Timestamp")
-"""Nanoseconds between which a launch ran, on every row of it."""
-_HEAD = re.compile(r"\s*([\w.]+)\s*(?:\[([^\]]*)\])?\s*")
+_STEADY = Fraction(11, 10)
+"""Launches of one kernel that differ by no more than this are averaged without a word."""
 
 
 @dataclass(frozen=True)
@@ -78,55 +30,187 @@ class Profile:
         launches: launches that were averaged, kernel by kernel.
         counters: bytes, seconds and shares by counter.
         shortest: seconds of the shortest kernel; ``None`` where no time was measured.
+        spread: kernel, counter, least and most, where launches of one kernel differ by more than a tenth.
     """
 
     names: tuple[str, ...]
     launches: int
     counters: Mapping[str, Fraction]
     shortest: Fraction | None = None
+    spread: tuple[tuple[str, str, Fraction, Fraction], ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell that counts something.
+
+    Attributes:
+        kernel: name of the kernel.
+        column: the column it is known by; empty for a time between two stamps.
+        unit: the unit that is stated.
+        text: what it says.
+        row: the row.
+    """
+
+    kernel: str
+    column: str
+    unit: str
+    text: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """A number of a launch: what was counted, by which column, and how many."""
+
+    kernel: str
+    counter: str
+    column: str
+    amount: Fraction
 
 
 def read_profile(path: Path, kernel: str = "") -> Profile:
     """What *path* measured: launches of one kernel averaged, different kernels added up.
 
     Args:
-        path: a CSV file of Nsight Compute or rocprof, at most 16 MiB.
+        path: a CSV file of Nsight Compute, Nsight Systems or rocprof, at most 16 MiB.
         kernel: text that a kernel's name must contain; every kernel unless given.
 
     Raises:
         BadValueError: no such file, no known column, a cell that is no number, an unknown unit, or numbers that are all one.
     """
-    heads, *rows = lines_of(path)
-    heads = [head.strip() for head in heads]
-    long = next((columns for columns in _LONG if {*columns[:2]} <= set(heads)), None)
-    found = list(_wide(path, heads, rows) if long is None else _long(path, heads, rows, long))
-    known = [f for f in found if f[1] in {c for c, *_ in COLUMNS.values()}]
-    if not known:
+    lines = lines_of(path, HEADS)
+    names = _names(lines)
+    cells, stamped = _cells(lines, names), _stamps(lines, names)
+    if not cells and not stamped:
         wanted = ", ".join(list(COLUMNS)[:3])
         raise BadValueError(
-            f"{path_named(path)} has no counter that is known; export {wanted}, ... (ncu --csv), or FETCH_SIZE (rocprof)"
+            f"{lines.where} has no counter that is known; export {wanted}, ... (ncu --csv), or FETCH_SIZE (rocprof)"
         )
-    values = {value for _, _, value in known}
-    if len(known) > 1 and len(values) == 1:
+    present = [cell for cell in cells if cell.text.strip().lower() not in MISSING]
+    if not present and not stamped:
+        column = cells[0].column
         raise BadValueError(
-            f"{path_named(path)}: every counter is {float(next(iter(values))):g}, so nothing was counted; "
+            f"{lines.where}: {column} is {repeated(cells[0].text.strip() or 'empty')} in every row: this device, or this "
+            "user, is not given that counter; export another"
+        )
+    measured = dict.fromkeys([*(cell.kernel for cell in present), *(count.kernel for count in stamped)])
+    if not any(kernel in name for name in measured):
+        known = "; ".join(map(repeated, measured))
+        raise BadValueError(f"no kernel of {lines.where} has {repeated(kernel)} in its name; it has {known[:200]}")
+    chosen = [cell for cell in present if kernel in cell.kernel]
+    mark = decimal_mark((cell.text for cell in chosen or present), lines.where)
+    found = [*(_count(cell, lines, mark) for cell in chosen), *(count for count in stamped if kernel in count.kernel)]
+    _refuse_constant(found, lines.where)
+    return _together(found, lines.where)
+
+
+def _names(lines: Lines) -> list[str]:
+    """The kernel's name on each row."""
+    named = next((lines.heads.index(name) for name in NAMES if name in lines.heads), None)
+    return ["kernel" if named is None else row[named].strip() for row in lines.rows]
+
+
+def _cells(lines: Lines, names: list[str]) -> list[_Cell]:
+    """Cells of columns that are known, those of copies without a kernel left out."""
+    long = next((columns for columns in LONG if {*columns[:2]} <= set(lines.heads)), None)
+    found = _wide(lines, names) if long is None else _long(lines, names, long)
+    return [cell for cell in found if not cell.kernel.startswith(NO_KERNEL)]
+
+
+def _wide(lines: Lines, names: list[str]) -> Iterator[_Cell]:
+    """One row a launch; Nsight Compute's raw page has a row of units below the heads, wherever these come again."""
+    columns = [(n, found) for n, head in enumerate(lines.heads) if (found := column_of(head)) is not None]
+    units = {n: unit for n, (_, unit) in columns}
+    launches = 0
+    for at, row in enumerate(lines.rows):
+        if (
+            columns
+            and all(row[n].strip().lower() in UNITS for n, _ in columns)
+            and any(row[n].strip() for n, _ in columns)
+        ):
+            units = {n: stated or row[n].strip() for n, (_, stated) in columns}
+            continue
+        launches += 1
+        for n, (column, _) in columns:
+            yield _Cell(names[at], column, units[n], row[n], at)
+    if not launches:
+        raise BadValueError(f"{lines.where} has column heads and units and no row: profile at least one launch")
+
+
+def _long(lines: Lines, names: list[str], columns: tuple[str, str, str]) -> Iterator[_Cell]:
+    """One row a metric."""
+    metric, amount, unit = (lines.heads.index(name) if name in lines.heads else None for name in columns)
+    assert metric is not None
+    assert amount is not None
+    for at, row in enumerate(lines.rows):
+        column = row[metric].strip()
+        if column in COLUMNS:
+            yield _Cell(names[at], column, "" if unit is None else row[unit].strip(), row[amount], at)
+
+
+def _stamps(lines: Lines, names: list[str]) -> list[_Count]:
+    """Seconds between the stamps of each launch, which may be on several rows: a row a metric, or a table twice."""
+    found = []
+    stamps = next((pair for pair in STAMPS if {*pair} <= set(lines.heads)), None)
+    if stamps is None:
+        return []
+    seen: set[tuple[str, ...]] = set()
+    at_heads = [lines.heads.index(stamp) for stamp in stamps]
+    for at, row in enumerate(lines.rows):
+        texts = [row[n] for n in at_heads]
+        if any(text.strip().lower() in MISSING for text in texts):
+            continue
+        launch = (names[at], *texts)
+        if launch in seen:
+            continue
+        seen.add(launch)
+        start, end = (Fraction(number(t, lines.place(at, s))) for t, s in zip(texts, stamps, strict=True))
+        if end < start:
+            raise BadValueError(
+                f"{lines.place(at)}: the kernel ends {float(start - end):g} ns before it starts; measure that row again"
+            )
+        found.append(_Count(names[at], "seconds", stamps[0], (end - start) * _NS))
+    return found
+
+
+def _count(cell: _Cell, lines: Lines, mark: str) -> _Count:
+    counter, worth, usual = COLUMNS[cell.column]
+    where = f"{lines.place(cell.row)}, {cell.column}"
+    scale = usual if not cell.unit else UNITS.get(cell.unit.lower())
+    if scale is None:
+        raise BadValueError(f"{where}: the unit {repeated(cell.unit)} is not known; export with bytes, Mbyte, ns or us")
+    amount = Fraction(number(cell.text, where, mark)) * (scale * worth)
+    if counter == "hit rate" and amount > 1:
+        raise BadValueError(
+            f"{where} is {repeated(cell.text)}, which no counter can be: hits and requests were counted in different "
+            "replays of the kernel; leave that column out, and compare DRAM bytes"
+        )
+    if amount < 0:
+        raise BadValueError(f"{where} is {repeated(cell.text)}, which no counter can be; measure that row again")
+    return _Count(cell.kernel, counter, cell.column, amount)
+
+
+def _refuse_constant(found: list[_Count], where: str) -> None:
+    """Refuse what was not counted: zeros, or one number whatever the counter and the kernel.
+
+    Launches of one kernel may well agree.
+    """
+    amounts = {count.amount for count in found}
+    what = {(count.kernel, count.counter) for count in found}
+    if len(amounts) == 1 and (len(what) > 1 or (len(found) > 1 and amounts == {0})):
+        raise BadValueError(
+            f"{where}: every counter is {float(next(iter(amounts))):g}, so nothing was counted; "
             "profile with counters enabled"
         )
-    chosen = [f for f in known if kernel in f[0]]
-    if not chosen:
-        names = "; ".join(dict.fromkeys(repeated(name) for name, *_ in known))
-        raise BadValueError(f"no kernel of {path_named(path)} has {repeated(kernel)} in its name; it has {names[:200]}")
-    return _together(chosen, path_named(path))
 
 
-def _together(found: Iterable[tuple[str, str, Fraction]], where: str) -> Profile:
-    by_kernel: dict[str, dict[str, list[Fraction]]] = {}
-    for name, counter, value in found:
-        by_kernel.setdefault(name, {}).setdefault(counter, []).append(value)
+def _together(found: Iterable[_Count], where: str) -> Profile:
+    by_kernel = _by_kernel(found)
     total: dict[str, Fraction] = {}
     for counters in by_kernel.values():
         for counter, seen in counters.items():
-            total[counter] = total.get(counter, Fraction(0)) + sum(seen, Fraction(0)) / len(seen)
+            total[counter] = total.get(counter, Fraction(0)) + _mean(seen)
     if len(by_kernel) > 1 and "hit rate" in total:
         del total["hit rate"]  # shares of different kernels do not add
     lookups = total.pop("hits", Fraction(0)) + total.get("misses", Fraction(0))
@@ -137,75 +221,34 @@ def _together(found: Iterable[tuple[str, str, Fraction]], where: str) -> Profile
     total |= requests.bytes_of(asked, where, without=total)
     launches = max(len(seen) for counters in by_kernel.values() for seen in counters.values())
     order = list(dict.fromkeys(counter for counter, *_ in COLUMNS.values()))
-    times = [sum(c["seconds"], Fraction(0)) / len(c["seconds"]) for c in by_kernel.values() if "seconds" in c]
-    return Profile(tuple(by_kernel), launches, {c: total[c] for c in order if c in total}, min(times, default=None))
+    times = [_mean(c["seconds"]) for c in by_kernel.values() if "seconds" in c]
+    return Profile(
+        tuple(by_kernel),
+        launches,
+        {c: total[c] for c in order if c in total},
+        min(times, default=None),
+        tuple(_spread(by_kernel)),
+    )
 
 
-def _wide(path: Path, heads: list[str], rows: list[list[str]]) -> Iterable[tuple[str, str, Fraction]]:
-    """One row a launch; Nsight Compute's raw page has a row of units below the heads."""
-    named = next((n for n, head in enumerate(heads) if head in _NAMES), None)
-    units = [""] * len(heads)
-    start = 2
-    if named is not None and len(rows[0]) == len(heads) and not rows[0][named].strip():
-        units, rows, start = [cell.strip() for cell in rows[0]], rows[1:], 3
-    if not rows:
-        raise BadValueError(f"{path_named(path)} has column heads and units and no row: profile at least one launch")
-    for n, row in enumerate(rows, start=start):
-        if len(row) != len(heads):
-            raise BadValueError(f"{path_named(path)}, row {n}: {len(row)} cells under {len(heads)} heads")
-        name, where = row[named].strip() if named is not None else "kernel", f"{path_named(path)}, row {n}"
-        for head, unit, cell in zip(heads, units, row, strict=True):
-            matched = _HEAD.fullmatch(head)
-            if matched is not None and matched[1] in COLUMNS:
-                yield name, *_counter(matched[1], matched[2] or unit, cell, where)
-        if "DurationNs" not in heads and {*_STAMPS} <= set(heads):
-            yield name, *_between(heads, row, where)
+def _by_kernel(found: Iterable[_Count]) -> dict[str, dict[str, list[Fraction]]]:
+    """Amounts by kernel and counter; where two columns count the same, those of the first."""
+    by_column: dict[tuple[str, str], dict[str, list[Fraction]]] = {}
+    for count in found:
+        by_column.setdefault((count.kernel, count.counter), {}).setdefault(count.column, []).append(count.amount)
+    kept: dict[str, dict[str, list[Fraction]]] = {}
+    for (kernel, counter), columns in by_column.items():
+        first = min(columns, key=lambda column: ORDER.get(column, len(ORDER)))
+        kept.setdefault(kernel, {})[counter] = columns[first]
+    return kept
 
 
-def _long(
-    path: Path, heads: list[str], rows: list[list[str]], columns: tuple[str, str, str]
-) -> Iterable[tuple[str, str, Fraction]]:
-    """One row a metric; where rows are stamped, a launch's stamps are on all of its rows."""
-    of_metric, of_value, of_unit = columns
-    seen: set[tuple[str, ...]] = set()
-    places: dict[str, int] = {head: n for n, head in enumerate(heads)}
-    named = next((places[name] for name in _NAMES if name in places), None)
-    for n, row in enumerate(rows, start=2):
-        if len(row) != len(heads):
-            raise BadValueError(f"{path_named(path)}, row {n}: {len(row)} cells under {len(heads)} heads")
-        metric = row[places[of_metric]].strip()
-        name = row[named].strip() if named is not None else "kernel"
-        if metric in COLUMNS:
-            unit = row[places[of_unit]] if of_unit in places else ""
-            yield name, *_counter(metric, unit, row[places[of_value]], f"{path_named(path)}, row {n}")
-        if {*_STAMPS} <= places.keys() and (launch := (name, *(row[places[stamp]] for stamp in _STAMPS))) not in seen:
-            seen.add(launch)
-            yield name, *_between(heads, row, f"{path_named(path)}, row {n}")
+def _spread(by_kernel: Mapping[str, Mapping[str, list[Fraction]]]) -> Iterator[tuple[str, str, Fraction, Fraction]]:
+    for kernel, counters in by_kernel.items():
+        for counter, seen in counters.items():
+            if counter in ("dram read", "dram", "seconds") and len(seen) > 1 and max(seen) > _STEADY * min(seen):
+                yield kernel, counter, min(seen), max(seen)
 
 
-def _between(heads: list[str], row: list[str], where: str) -> tuple[str, Fraction]:
-    """Seconds between a launch's stamps."""
-    start, end = (Fraction(number(row[heads.index(stamp)], f"{where}, {stamp}")) for stamp in _STAMPS)
-    if end < start:
-        raise BadValueError(
-            f"{where}: the kernel ends {float(start - end):g} ns before it starts; measure that row again"
-        )
-    return "seconds", (end - start) * _NS
-
-
-def _counter(column: str, unit: str, cell: str, where: str) -> tuple[str, Fraction]:
-    counter, worth, usual = COLUMNS[column]
-    scale = usual if not unit.strip() else _UNITS.get(unit.strip().lower())
-    if scale is None:
-        raise BadValueError(
-            f"{where}, {column}: the unit {repeated(unit)} is not known; export with bytes, Mbyte, ns or us"
-        )
-    value = Fraction(number(cell, f"{where}, {column}")) * scale * worth
-    if counter == "hit rate" and value > 1:
-        raise BadValueError(
-            f"{where}, {column} is {repeated(cell)}, which no counter can be: hits and requests were counted in different "
-            "replays of the kernel; leave that column out, and compare DRAM bytes"
-        )
-    if value < 0:
-        raise BadValueError(f"{where}, {column} is {repeated(cell)}, which no counter can be; measure that row again")
-    return counter, value
+def _mean(seen: list[Fraction]) -> Fraction:
+    return seen[0] if len(seen) == 1 else sum(seen, Fraction(0)) / len(seen)

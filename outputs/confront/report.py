@@ -13,6 +13,7 @@ from outputs.layout import Section, Table
 from outputs.quantities import decimal, seconds, significant, size
 
 if TYPE_CHECKING:
+    from outputs.confront.profile_csv import Profile
     from outputs.confront.readings import Confrontation
 
 
@@ -21,7 +22,7 @@ def report(found: tuple[Confrontation, ...]) -> list[Section]:
     profile = found[0].profile
     kernels = ", ".join(map(repeated, profile.names[:4])) + (", ..." if len(profile.names) > 4 else "")
     launches = f", mean of {profile.launches} launches" if profile.launches > 1 else ""
-    sections = [Section("", [f"measured: {kernels}{launches}"])]
+    sections = [Section("", [f"measured: {kernels}{launches}", *_spread(profile)])]
     for one in found:
         table = Table(("counter", "measured", "engine", "ratio", "residual", "what explains the gap"))
         for line in one.lines:
@@ -41,12 +42,29 @@ def report(found: tuple[Confrontation, ...]) -> list[Section]:
         readings = Table(("reading", "DRAM read", "DRAM written"))
         for name, (read, written) in one.readings.items():
             readings.add(name, size(read), size(written))
-        says = (
-            f"fits: {one.fits}" if one.fits else f"no reading lies within {significant(100 * CLOSE)} % of what was read"
-        )
-        sections.append(Section(f"{one.account.name}: readings of the cache", readings, [says]))
+        sections.append(Section(f"{one.account.name}: readings of the cache", readings, [_fits(one)]))
         sections += _rates(one)
     return sections
+
+
+def _fits(one: Confrontation) -> str:
+    """Which reading fits, or why none is named."""
+    if one.fits:
+        return f"fits: {one.fits}"
+    if not {"dram read", "dram"} & one.profile.counters.keys():
+        return (
+            "DRAM reads were not measured: export dram__bytes_read.sum (ncu) or FETCH_SIZE (rocprof) to see which fits"
+        )
+    return f"no reading lies within {significant(100 * CLOSE)} % of what was read"
+
+
+def _spread(profile: Profile) -> list[str]:
+    """Launches of one kernel that were averaged although they differ."""
+    return [
+        f"launches of {repeated(kernel)} differ in {counter}, from {_shown(counter, least)} to {_shown(counter, most)}: their "
+        "mean is compared; leave out those of other sizes, and the first ones"
+        for kernel, counter, least, most in profile.spread[:3]
+    ]
 
 
 def _rates(one: Confrontation) -> list[Section]:
@@ -91,7 +109,7 @@ def as_json(found: tuple[Confrontation, ...], variant: str) -> dict[str, Any]:
                     b.what.partition(":")[0]: {"bytes": float(b.bytes), "rate": float(b.rate), "explanation": b.says}
                     for b in bandwidths(one.account, one.profile)
                 },
-                "warning": mixed_replays(one),
+                "warning": "; ".join(filter(None, (*_spread(profile), mixed_replays(one)))),
             }
             for one in found
         },

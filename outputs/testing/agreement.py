@@ -1,87 +1,45 @@
-"""Something measured against a closed form or a law: on drawn sizes, or row by row of a table."""
+"""Something measured against a closed form: on drawn sizes, or row by row of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from derive.errors import BadValueError, DeriveError
-from derive.exact import Number, value
-from outputs.testing.exponents import Exponent, exponents
-from outputs.testing.slips import diagnoses
+from derive.errors import BadValueError
+from derive.exact import Number
+from outputs.testing.closed_form import shown
+from outputs.testing.disagreement import Agreement, Disagreement, Sizes
+from outputs.testing.exponents import exponents
+from outputs.testing.measuring import Measured, counted, drawn, exactly, smallest
+from outputs.testing.slip import CLOSE
+from outputs.testing.slips import diagnoses, pattern
 from outputs.testing.table import read_table
 
 if TYPE_CHECKING:
-    from derive.laws import Law
     from outputs.testing.closed_form import ClosedForm
 
-Sizes = Mapping[str, Number]
-Measured = Callable[..., Number | float]
-_WITNESSES = 12
-"""Further points at which a slip must predict what was measured."""
-_LADDER = (1, 2, 3, 4, 6, 8)
+_WITNESSES = 100
+"""Points that differ, at most, and as many that agree, at which a slip must predict what was measured."""
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """What a comparison looked at.
+class _Point:
+    """One comparison.
 
     Attributes:
-        tried: points compared.
-        outside: points outside the regime of a law, of which it says nothing.
+        sizes: by key.
+        measured, derived: both counts.
+        differs: whether by more than the tolerance.
     """
 
-    tried: int
-    outside: int = 0
-
-    @property
-    def says(self) -> str:
-        """In a sentence; where every point lay outside, that nothing was tested."""
-        if self.outside and self.outside == self.tried:
-            return f"outside the law's regime at all {self.tried} points: nothing was tested"
-        return f"agrees at {self.tried - self.outside} points" + (f", {self.outside} outside" if self.outside else "")
-
-
-@dataclass
-class Disagreement(AssertionError):  # noqa: N818  (what a test finds, and no mistake of its call)
-    """The smallest sizes at which measured and derived differ, and what is known about why.
-
-    Attributes:
-        what: what was compared.
-        sizes: the sizes, by key.
-        measured, derived: both counts there.
-        powers: powers of each size in what was measured and in what is derived.
-        explained: slips whose count is the measured one at every point looked at.
-        tried: points compared before.
-    """
-
-    what: str
     sizes: Sizes
     measured: Number
     derived: Number
-    powers: Mapping[str, tuple[Exponent, Exponent]] = field(default_factory=dict)
-    explained: Sequence[str] = ()
-    tried: int = 0
-
-    @property
-    def lines(self) -> list[str]:
-        """The report, line by line."""
-        at = ", ".join(f"{key}={size}" for key, size in self.sizes.items())
-        found = [f"{self.what}: measured {self.measured}, derived {self.derived} at {at}"]
-        if self.derived:
-            ratio = Fraction(self.measured) / Fraction(self.derived)
-            exact = f" = {ratio}" if ratio.denominator < 10**9 else ""
-            found.append(f"measured / derived{exact} = {float(ratio):.6g}; the smallest case found")
-        found += [f"grows with {key}^({m}), derived {key}^({d})" for key, (m, d) in self.powers.items()]
-        found += [f"diagnosis: {says}" for says in self.explained] or ["diagnosis: no known slip gives these numbers"]
-        return found
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
+    differs: bool
 
 
 def agree(
@@ -90,7 +48,8 @@ def agree(
     """Compare *measured* with *expected* on sizes drawn from *over*; the first difference is shrunk.
 
     Args:
-        measured: called with sizes by key, ``measured(N=.., d=..)``; a kernel's byte counter, or a simulator.
+        measured: called with sizes by key, ``measured(N=.., d=..)``, all of them drawn from *over*; a kernel's byte counter, or
+            a simulator.
         expected: what it should give.
         over: a Hypothesis strategy of mappings, such as ``shapes("N", "d", "Br", "Bc")``.
         tolerance: relative difference that passes; 0 asks for equality.
@@ -99,163 +58,137 @@ def agree(
 
     Raises:
         Disagreement: with the smallest sizes at which they differ.
-        BadValueError: what was measured is no finite number.
+        BadValueError: what was measured is no finite number, or does not take these sizes.
     """
-    seen: list[dict[str, Number]] = []
+    __tracebackhide__ = True
+    check_tolerance(tolerance)
 
-    def differs(sizes: dict[str, Number]) -> bool:
-        seen.append(sizes)
-        return not _close(_finite(measured(**sizes), sizes), expected(**sizes), tolerance)
+    def compared(sizes: Sizes) -> _Point:
+        __tracebackhide__ = True
+        both = counted(measured, sizes), expected(**sizes)
+        return _Point(sizes, *both, not close(*both, tolerance))
 
-    smallest = _search(over, differs, examples, seed)
-    if smallest is None:
-        return Agreement(len(seen))
-    witnesses = [smallest, *seen[:_WITNESSES]]
-    points = [(expected.values(s), _finite(measured(**s), s)) for s in witnesses]
-    powers = _powers(lambda **s: _finite(measured(**s), s), expected, smallest)
-    raise Disagreement(
-        str(expected), smallest, points[0][1], expected(**smallest), powers, diagnoses(expected, points), len(seen)
-    )
+    points: list[_Point] = []
+
+    def look(sizes: Sizes) -> None:
+        __tracebackhide__ = True
+        points.append(compared(sizes))
+
+    drawn(over, examples, seed, look)
+    if not any(point.differs for point in points):
+        return Agreement(len(points))
+    least = smallest(over, lambda sizes: compared(sizes).differs, examples, seed)
+    first = min((p for p in points if p.differs), key=_size) if least is None else compared(least)
+    found = _disagreement(expected, first, points, tolerance)
+    if (again := counted(measured, first.sizes)) != first.measured:
+        found.pattern = (
+            f"measured again there it is {shown(again)}: it changes from call to call, which tolerance= allows for"
+        )
+    raise found
 
 
 def agree_table(
-    table: Path | str | Sequence[Sizes], expected: ClosedForm, *, column: str, tolerance: float = 0
+    table: Path | str | Sequence[Sizes],
+    expected: ClosedForm,
+    *,
+    column: str,
+    sizes: Sequence[str] | None = None,
+    tolerance: float = 0,
 ) -> Agreement:
     """Compare each row of *table* with *expected*.
 
     Args:
         table: a CSV file, or rows: sizes by key and one measured column.
         expected: what the column should be.
-        column: name of the measured column; all others are sizes.
+        column: name of the measured column.
+        sizes: names of the columns that are sizes; all others unless given.
         tolerance: relative difference that passes.
 
     Raises:
         Disagreement: with the smallest row that differs.
-        BadValueError: a row without the column, or no rows.
+        BadValueError: a row without one of the columns, no rows, or a measured column that is the same in all of them.
     """
-    rows = read_table(table) if isinstance(table, (str, Path)) else [dict(row) for row in table]
-    if not rows or any(column not in row for row in rows):
-        raise BadValueError(f"the table needs rows, each with the measured column {column}")
-    sizes = [{k: v for k, v in row.items() if k != column} for row in rows]
-    counts = [_finite(row[column], row) for row in rows]
-    derived = [expected(**s) for s in sizes]
-    wrong = [n for n in range(len(rows)) if not _close(counts[n], derived[n], tolerance)]
+    __tracebackhide__ = True
+    check_tolerance(tolerance)
+    points = [
+        _Point(at, count, derived, not close(count, derived, tolerance))
+        for at, count in rows_of(table, column, sizes)
+        for derived in (expected(**at),)
+    ]
+    if len(points) > 1 and len({p.measured for p in points}) == 1 < len({p.derived for p in points}):
+        raise BadValueError(
+            f"{column} is {points[0].measured} in all {len(points)} rows, whose sizes differ: nothing was measured; "
+            "profile with counters enabled"
+        )
+    wrong = [point for point in points if point.differs]
     if not wrong:
-        return Agreement(len(rows))
-    first = min(wrong, key=lambda n: prod(sizes[n].values()))
-    grows, should = exponents(sizes, counts), exponents(sizes, derived)
-    points = [(expected.values(sizes[n]), counts[n]) for n in range(len(rows))]
-    powers = {key: (grows[key], should[key]) for key in grows if key in should}
-    raise Disagreement(
-        str(expected), sizes[first], counts[first], derived[first], powers, diagnoses(expected, points), len(rows)
+        return Agreement(len(points))
+    raise _disagreement(expected, min(wrong, key=_size), points, tolerance)
+
+
+def rows_of(
+    table: Path | str | Sequence[Sizes], column: str, sizes: Sequence[str] | None
+) -> list[tuple[dict[str, Number], Number]]:
+    """The sizes of each row, and what was measured.
+
+    Raises:
+        BadValueError: a row without one of the columns, or no rows.
+    """
+    __tracebackhide__ = True
+    wanted = None if sizes is None else (*sizes, column)
+    rows = read_table(table, wanted) if isinstance(table, (str, Path)) else [dict(row) for row in table]
+    needed = wanted if wanted is not None else (column,)
+    missing = next((name for row in rows for name in needed if name not in row), None)
+    if missing is not None or not rows:
+        raise BadValueError(f"the table needs rows, each with the measured column {missing or column}")
+    return [
+        ({k: v for k, v in row.items() if k != column and (sizes is None or k in sizes)}, exactly(row[column], row))
+        for row in rows
+    ]
+
+
+def _disagreement(expected: ClosedForm, first: _Point, points: Sequence[_Point], tolerance: float) -> Disagreement:
+    """What is known about *first*, the smallest of those that differ."""
+    wrong, right = ([p for p in points if p.differs is differs] for differs in (True, False))
+    told = [first, *_some(wrong), *_some(right)]
+    witnesses = [(expected.values(p.sizes), p.measured) for p in told]
+    grows = exponents([p.sizes for p in points], [p.measured for p in points])
+    should = exponents([p.sizes for p in points], [p.derived for p in points])
+    return Disagreement(
+        str(expected),
+        first.sizes,
+        first.measured,
+        first.derived,
+        {key: (grows[key], should[key]) for key in grows if key in should},
+        diagnoses(expected, witnesses, max(CLOSE, Fraction(tolerance))),
+        len(points),
+        len(wrong),
+        pattern(expected, witnesses),
+        expected.unsaid(first.sizes),
+        expected.parts(first.sizes),
     )
 
 
-def obey(
-    measured: Measured, law: Law, *, over: Any, by: int = 2, tolerance: float = 0, examples: int = 100, seed: int = 0
-) -> Agreement:
-    """Test whether scaling the law's symbol *by* multiplies what is measured as the law says, inside its regime.
+def _some(points: Sequence[_Point]) -> Sequence[_Point]:
+    """At most ``_WITNESSES`` of *points*, from all over them."""
+    return points[:: -(-len(points) // _WITNESSES) or 1]
 
-    Args:
-        measured: called with sizes by symbol name, N for both lengths.
-        law: an exact law with a known factor.
-        over: a Hypothesis strategy of mappings by symbol name.
-        by: what the symbol is scaled by.
-        tolerance: relative difference of the factor that passes.
-        examples: sizes to try.
-        seed: seed of the random sizes.
 
-    Returns:
-        How many points were compared, and how many lay outside the regime: of those the law says nothing.
+def _size(point: _Point) -> Number:
+    return prod(point.sizes.values())
+
+
+def check_tolerance(tolerance: float) -> None:
+    """Refuse what is no tolerance.
 
     Raises:
-        Disagreement: the factor differs; ``measured`` and ``derived`` of the error are the two factors.
-        BadValueError: a law without a factor, such as a class.
+        BadValueError: it is negative, or not finite.
     """
-    factor = law.factor(by)
-    if factor is None:
-        raise BadValueError(f"this law of {law.symbol} leaves the factor open; test a proved one, or the closed form")
-    name = law.symbol.name
-    outside = tried = 0
-
-    def factors(sizes: Sizes) -> tuple[Number, Number] | None:
-        scaled = {**sizes, name: sizes[name] * by}
-        if law.regime.broken(sizes) is not None or law.regime.broken(scaled) is not None:
-            return None
-        before, after = (_finite(measured(**s), s) for s in (sizes, scaled))
-        return (Fraction(after) / Fraction(before) if before else Fraction(0)), value(factor, sizes)
-
-    def differs(sizes: dict[str, Number]) -> bool:
-        nonlocal outside, tried
-        tried += 1
-        both = factors(sizes)
-        outside += both is None
-        return both is not None and not _close(both[0], both[1], tolerance)
-
-    smallest = _search(over, differs, examples, seed)
-    if smallest is None:
-        return Agreement(tried, outside)
-    found = factors(smallest)
-    assert found is not None
-    raise Disagreement(f"factor as {name} is multiplied by {by}", smallest, found[0], found[1], tried=tried)
+    __tracebackhide__ = True
+    if not isfinite(tolerance) or tolerance < 0:
+        raise BadValueError(f"tolerance={tolerance}: a relative difference is 0 or more and finite, such as 0.02")
 
 
-class _Found(Exception):  # noqa: N818  (how a search ends, no error of anybody's)
-    """Raised inside a search where the two differ, so that Hypothesis shrinks the sizes."""
-
-
-def _search(
-    over: Any, differs: Callable[[dict[str, Number]], bool], examples: int, seed: int
-) -> dict[str, Number] | None:
-    """The smallest drawn sizes at which *differs* is true."""
-    from hypothesis import given
-    from hypothesis import seed as seeded
-
-    from outputs.searching import quietly
-
-    last: dict[str, Number] = {}
-
-    @seeded(seed)
-    @quietly(examples)
-    @given(over)
-    def search(sizes: dict[str, Number]) -> None:
-        nonlocal last
-        if differs(sizes):
-            last = sizes
-            raise _Found
-
-    try:
-        search()
-    except _Found:
-        return last
-    return None
-
-
-def _powers(
-    measured: Measured, expected: ClosedForm, sizes: Mapping[str, Number]
-) -> dict[str, tuple[Exponent, Exponent]]:
-    """Powers of each size near *sizes*, others fixed; one that cannot be varied is left out."""
-    found = {}
-    for key in sizes:
-        ladder = [{**sizes, key: sizes[key] * step} for step in _LADDER if sizes[key]]
-        try:
-            counts = [measured(**s) for s in ladder], [expected(**s) for s in ladder]
-        except (DeriveError, ValueError, ArithmeticError):
-            continue
-        grows, should = (exponents(ladder, c) for c in counts)  # type: ignore[arg-type]
-        if key in grows and key in should:
-            found[key] = (grows[key], should[key])
-    return found
-
-
-def _close(measured: Number, derived: Number, tolerance: float) -> bool:
+def close(measured: Number, derived: Number, tolerance: float) -> bool:
+    """Whether they differ by no more than *tolerance* of what is derived."""
     return abs(Fraction(measured) - Fraction(derived)) <= Fraction(tolerance) * abs(Fraction(derived))
-
-
-def _finite(count: Number | float, sizes: Sizes) -> Number:
-    """*count* exactly."""
-    if isinstance(count, float) and not isfinite(count):
-        at = ", ".join(f"{k}={v}" for k, v in sizes.items())
-        raise BadValueError(f"what was measured at {at} is {count}, and a count is a finite number")
-    found = Fraction(count)
-    return found.numerator if found.denominator == 1 else found

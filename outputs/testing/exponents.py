@@ -25,7 +25,7 @@ class Exponent:
     half: float
 
     def __str__(self) -> str:
-        return f"{self.power:.2f} +- {self.half:.2f}"
+        return f"{round(self.power, 2) + 0.0:.2f} +- {self.half:.2f}"  # + 0.0: no minus before a zero
 
 
 def exponents(sizes: Sequence[Mapping[str, Number]], counts: Sequence[Number]) -> dict[str, Exponent]:
@@ -36,7 +36,8 @@ def exponents(sizes: Sequence[Mapping[str, Number]], counts: Sequence[Number]) -
         counts: the count at each point; points where it is not positive are left out.
 
     Returns:
-        Powers by key; empty where there are too few points to tell the sizes apart.
+        Powers by key; of sizes that always vary together the first has the power of all, and the others none. Empty where
+        there are too few points to tell the sizes apart.
     """
     import numpy as np
 
@@ -44,13 +45,18 @@ def exponents(sizes: Sequence[Mapping[str, Number]], counts: Sequence[Number]) -
     keys = [k for k in (kept[0][0] if kept else ()) if len({s[k] for s, _ in kept}) > 1]
     if not keys or len(kept) < len(keys) + 1:
         return {}
-    columns = np.array([[1.0, *(log(s[k]) for k in keys)] for s, _ in kept])
+    logs = [[log(s[k]) for s, _ in kept] for k in keys]
+    columns = np.ones((len(kept), 1))
+    apart = []
+    for key, column in zip(keys, logs, strict=True):
+        wider = np.column_stack((columns, column))
+        if np.linalg.matrix_rank(wider) == wider.shape[1]:
+            columns = wider
+            apart.append(key)
     wanted = np.array([log(c) for _, c in kept])
-    if np.linalg.matrix_rank(columns) < columns.shape[1]:
-        return {}
     found, *_ = np.linalg.lstsq(columns, wanted, rcond=None)
     freedom = len(kept) - len(found)
     residual = wanted - columns @ found
     variance = float(residual @ residual) / freedom if freedom else 0.0
     spread = np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)) * variance)
-    return {k: Exponent(float(found[n]), TWO_SIGMA * float(spread[n])) for n, k in enumerate(keys, start=1)}
+    return {k: Exponent(float(found[n]), TWO_SIGMA * float(spread[n])) for n, k in enumerate(apart, start=1)}

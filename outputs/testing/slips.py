@@ -1,160 +1,122 @@
 """Known slips of byte and FLOP counters, each as what the derived count becomes when it is made.
 
 Nothing here is a formula of attention: every wrong count is the derived one changed, a tensor read twice or left out, a symbol
-or an extent taken for another, a rounding turned round, a mask dropped. A slip is a diagnosis where its count is the measured
-one at every point looked at.
+or an extent taken for another, a rounding turned round, a mask dropped, another schedule meant. A slip is a diagnosis where its
+count is the measured one at every point looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from itertools import permutations
 
 import sympy as sp
 
-from derive.cost import Move
 from derive.errors import DeriveError
 from derive.exact import Number, value
-from derive.flops import Convention, Pipe, flops
-from derive.substitution import free, put
-from derive.symbols import N_k, N_q, d, d_v, h, h_k
-from outputs.testing.closed_form import ClosedForm
+from outputs.testing.closed_form import MOVING, ClosedForm, shown, with_usual
+from outputs.testing.slip import CLOSE, Points, Slip, Values, amount_at
+from outputs.testing.slips_of_masks import slips_of_masks
+from outputs.testing.slips_of_products import slips_of_products
+from outputs.testing.slips_of_symbols import slips_of_symbols
+from outputs.testing.slips_of_tensors import slips_of_tensors
+from outputs.testing.slips_of_units import slips_of_units
+from rules.derivations import names, plan
 
-_CLOSE = Fraction(1, 10**9)
-_UNITS = (("kB", "KiB", 1), ("MB", "MiB", 2), ("GB", "GiB", 3))
-_TAKEN = ((h, h_k), (d, d_v), (N_q, N_k))
-"""Symbols that are taken for each other."""
-_WORK = {"flops": Pipe.MMA, "executed": Pipe.MMA, "exp": Pipe.SFU}
-
-
-@dataclass(frozen=True)
-class Slip:
-    """One way to be wrong.
-
-    Attributes:
-        says: what was done, in a sentence without an end.
-        predicts: the count it gives, from values by symbol name.
-    """
-
-    says: str
-    predicts: Callable[[Mapping[str, Number]], Number]
-
-    def explains(self, points: Sequence[tuple[Mapping[str, Number], Number]]) -> bool:
-        """Whether it predicts what was measured at all of *points*, each (values, measured), one of which is wrong."""
-        for values, measured in points:
-            try:
-                predicted = self.predicts(values)
-            except DeriveError:
-                return False
-            if abs(Fraction(predicted) - Fraction(measured)) > _CLOSE * abs(Fraction(measured)):
-                return False
-        return True
+_MOST = 6
+"""Diagnoses that are told; points that so many slips explain tell nothing apart."""
+_TELLING = 8
+"""Points at which changes are compared, before all are looked at."""
+_MOST_TERMS = 1000
+"""A ratio with a longer denominator is no count of anything."""
 
 
 def slips(form: ClosedForm) -> Iterator[Slip]:
     """Every known slip of *form*, the plainest first."""
-    yield from _of_units(form)
-    yield from _of_masks(form)
-    yield from _of_tensors(form)
-    yield from _of_symbols(form)
+    yield from slips_of_units(form)
+    yield from slips_of_masks(form)
+    yield from slips_of_products(form)
+    yield from slips_of_tensors(form)
+    yield from slips_of_symbols(form)
 
 
-def diagnoses(form: ClosedForm, points: Sequence[tuple[Mapping[str, Number], Number]]) -> list[str]:
-    """What explains *points*, as sentences; empty where nothing known does."""
-    return list(dict.fromkeys(slip.says for slip in slips(form) if slip.explains(points)))
+def slips_of_names(form: ClosedForm) -> Iterator[Slip]:
+    """Another quantity of the schedule, or another schedule, is counted."""
+    for quantity in MOVING if form.quantity in MOVING else ():
+        if quantity != form.quantity:
+            other = form.named(quantity=quantity)
+            yield Slip(f"{other.says} are counted, not {form.says}", amount_at(other.amount))
+    for schedule in names():
+        if schedule == form.schedule:
+            continue
+        try:
+            amount = form.named(schedule=schedule).amount
+        except DeriveError:  # its rules do not apply here, or it has no such quantity
+            continue
+        usual = {tile.name: size for tile, size in plan(schedule).tiles.items()}
+        says = f"the numbers are those of the schedule {schedule}, not of {form.schedule}"
+        yield Slip(says, _with_usual(amount, usual))
 
 
-def _at(amount: sp.Expr) -> Callable[[Mapping[str, Number]], Number]:
-    return lambda values: value(amount, values)
+def _with_usual(amount: sp.Expr, usual: Mapping[str, sp.Expr]) -> Callable[[Values], Number]:
+    return lambda values: value(amount, with_usual(values, usual))
 
 
-def _scaled(amount: sp.Expr, by: Fraction) -> Callable[[Mapping[str, Number]], Number]:
-    return lambda values: value(amount, values) * by
+def diagnoses(form: ClosedForm, points: Points, within: Fraction = CLOSE) -> list[str]:
+    """What explains *points*, as sentences; empty where nothing known does.
+
+    Args:
+        form: what should have been measured.
+        points: values by symbol name, and what was measured there.
+        within: relative gap that passes.
+    """
+    for known in (slips, slips_of_names):
+        if found := list(dict.fromkeys(slip.says for slip in known(form) if slip.explains(points, within))):
+            return found[:_MOST]
+    return _pairs(form, points)[:_MOST]
 
 
-def _of_units(form: ClosedForm) -> Iterator[Slip]:
-    amount = form.amount
-    if form.quantity in _WORK:
-        yield Slip("a multiply-add is counted as one FLOP, not two", _scaled(amount, Fraction(1, 2)))
-    else:
-        widths = {s for s in free(amount) if s.name == "b" or s.name.startswith("b_")}
-        yield Slip("elements are reported as bytes", _at(put(amount, dict.fromkeys(widths, sp.Integer(1)))))
-        for size in (1, 2, 4, 8):
-            yield Slip(
-                f"every element is counted as {size} B wide", _at(put(amount, dict.fromkeys(widths, sp.Integer(size))))
-            )
-        for decimal, binary, power in _UNITS:
-            ratio = Fraction(2 ** (10 * power), 10 ** (3 * power))
-            note = f"2^{10 * power}/10^{3 * power}"
-            yield Slip(
-                f"{binary} are read as {decimal}, or divided by one and multiplied by the other: x {note}",
-                _scaled(amount, ratio),
-            )
-            yield Slip(f"{decimal} are read as {binary}: measured is derived / ({note})", _scaled(amount, 1 / ratio))
-
-    def wrapped(values: Mapping[str, Number]) -> Number:
-        return (value(amount, values) + 2**31) % 2**32 - 2**31
-
-    yield Slip("a 32-bit signed integer overflows", wrapped)
-    yield Slip("a 32-bit unsigned integer overflows", lambda values: value(amount, values) % 2**32)
+def _pairs(form: ClosedForm, points: Points) -> list[str]:
+    """Two slips at once, each of which adds to what is derived or takes from it, and together what was measured."""
+    asked = [*points[:: -(-len(points) // _TELLING)]]
+    right = [Fraction(value(form.amount, values)) for values, _ in asked]
+    gap = tuple(Fraction(measured) - amount for (_, measured), amount in zip(asked, right, strict=True))
+    by_change: dict[tuple[Fraction, ...], Slip] = {}
+    for slip in slips(form):
+        try:
+            change = tuple(Fraction(slip.predicts(v)) - amount for (v, _), amount in zip(asked, right, strict=True))
+        except DeriveError:
+            continue
+        if any(change):
+            by_change.setdefault(change, slip)
+    found: dict[frozenset[str], str] = {}
+    for change, slip in by_change.items():
+        other = by_change.get(tuple(all_ - one for all_, one in zip(gap, change, strict=True)))
+        if other is not None and other is not slip and _both(form, slip, other).explains(points):
+            found.setdefault(frozenset((slip.says, other.says)), f"two slips: {slip.says}; {other.says}")
+    return list(found.values())
 
 
-def _of_masks(form: ClosedForm) -> Iterator[Slip]:
-    graph = form.account.derivation.schedule.graph
-    if graph.mask is None or form.request.variant.own_mask is not None:
-        return
-    plain = form.masked("full").amount
-    yield Slip("the mask is ignored: dense pairs are counted", _at(plain))
-    yield Slip("half of dense stands for the exact count", _scaled(plain, Fraction(1, 2)))
-    if form.quantity in _WORK:
-        pairs, rows = graph.mask.pairs, graph.mask.rows_touched
-        useful = flops(graph, Convention.EXACT)[_WORK[form.quantity]].amount
-        whole = form.account.executed[_WORK[form.quantity]]
-        if form.quantity != "executed":
-            yield Slip("the diagonal is forgotten: each query misses one pair", _at(useful * (pairs - rows) / pairs))
-            yield Slip("whole tiles are counted as pairs", _at(whole))
-        else:
-            yield Slip("pairs are counted, and whole tiles are run", _at(useful))
+def _both(form: ClosedForm, one: Slip, other: Slip) -> Slip:
+    def predicts(values: Values) -> Number:
+        return one.predicts(values) + other.predicts(values) - value(form.amount, values)
+
+    return Slip(f"{one.says}; {other.says}", predicts)
 
 
-def _of_tensors(form: ClosedForm) -> Iterator[Slip]:
-    moves = form.moves
-    if moves is None:
-        return
-    total = form.amount
-    tensors = form.account.derivation.schedule.graph.tensors
-    for name, move in moves.by_tensor.items():
-        if move.read != 0:
-            yield Slip(f"{name} is read twice as often as it is", _at(total + move.read))
-        if move.write != 0:
-            yield Slip(f"{name} is written twice", _at(total + move.write))
-        yield Slip(f"{name} is forgotten", _at(total - move.read - move.write))
-        yield from _of_extents(name, move, total, tensors[name].indices, tensors)
-
-
-def _of_extents(name: str, move: Move, total: sp.Expr, indices: tuple, tensors: Mapping) -> Iterator[Slip]:  # type: ignore[type-arg]
-    """One extent of a tensor taken for that of another index."""
-    known = {i.extent for t in tensors.values() for i in t.indices if i.extent != 1}
-    for index in indices:
-        for extent in sorted(known - {index.extent}, key=str):
-            wrong = total + (move.read + move.write) * (extent / index.extent - 1)
-            yield Slip(f"{name} is counted with {extent} where it has {index.extent}", _at(wrong))
-
-
-def _of_symbols(form: ClosedForm) -> Iterator[Slip]:
-    amount = form.amount
-    if amount.has(sp.ceiling):
-        yield Slip(
-            "a division rounds down (floor) where it must round up (ceil)", _at(amount.replace(sp.ceiling, sp.floor))
-        )
-    names = {s.name for s in free(amount)}
-    for pair in _TAKEN:
-        for right, wrong in permutations(pair):
-            if right.name in names:
-                yield Slip(f"{wrong} stands where {right} belongs", _swapped(amount, right.name, wrong.name))
-
-
-def _swapped(amount: sp.Expr, right: str, wrong: str) -> Callable[[Mapping[str, Number]], Number]:
-    return lambda values: value(amount, {**values, right: values[wrong]}) if wrong in values else value(amount, values)
+def pattern(form: ClosedForm, points: Points) -> str:
+    """What all of *points* have in common: one ratio to the derived count, or one difference; empty where neither."""
+    both = [(Fraction(measured), Fraction(value(form.amount, values))) for values, measured in points]
+    if len({derived for _, derived in both}) < 2:
+        return ""
+    if len({measured for measured, _ in both}) == 1:
+        return f"it is {shown(both[0][0])} at every point, whatever the sizes"
+    differences = {measured - derived for measured, derived in both}
+    if len(differences) == 1:
+        (gap,) = differences
+        return f"at every point it is {shown(abs(gap))} {'more' if gap > 0 else 'less'} than derived"
+    ratios = [measured / derived for measured, derived in both if derived]
+    nearest = ratios[0].limit_denominator(_MOST_TERMS)
+    if nearest and all(abs(ratio - nearest) <= CLOSE * abs(nearest) for ratio in ratios):
+        return f"at every point it is {shown(nearest)} of what is derived: a count of products, SMs, devices or runs?"
+    return ""

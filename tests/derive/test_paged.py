@@ -34,6 +34,7 @@ from derive.traffic import compulsory, traffic
 from outputs.latex import einsum_latex
 from rules.algebra import split_keys
 from rules.derivations import plan
+from tests.outputs.command import derive
 from tests.rules.meaning import counted, walked
 from tests.strategies import PAIRS, fitted, shapes
 
@@ -255,13 +256,21 @@ def test_positions_of_pages_that_there_are_not() -> None:
         evaluate(graph, inputs, {}, {"N_k": 3})
 
 
-def test_rows_that_do_not_follow_one_another_are_not_counted() -> None:
-    """Tiles of keys outside, parts inside: a CTA would come back to a page that it has left."""
+@pytest.mark.parametrize(
+    "loops",
+    [
+        (("k", 1, False), ("s", 1, False)),  # keys outside, parts inside: a CTA comes back to a page that it has left
+        (("s", 2, False), ("k", 2, False)),  # two parts at a time: rows of the one, then rows of the other
+        (("s", 1, True), ("k", 2, True)),  # a CTA for each tile of a part: any two of them may meet in a page
+    ],
+)
+def test_rows_that_do_not_follow_one_another_are_not_counted(loops: tuple[tuple[str, int, bool], ...]) -> None:
+    """An entry is counted once where a CTA reads rows in order, and nothing is said of any other order."""
     graph = gathered(SUMMED, output="l")
     cut = split_keys.RULE.rewrite(graph, graph.indices["k"])
     alone = Graph(cut.einsums[:1], ("G",))
-    loops = (Loop((cut.indices["k"],), sp.Integer(2)), Loop((cut.indices["s"],), sp.Integer(1)))
-    schedule = Schedule(alone, (Kernel(("G",), loops),))
+    nest = tuple(Loop((cut.indices[name],), sp.Integer(tile), grid=grid) for name, tile, grid in loops)
+    schedule = Schedule(alone, (Kernel(("G",), nest),))
     with pytest.raises(DomainError, match="entries of pages are counted where each CTA reads rows one after another"):
         traffic(schedule)
 
@@ -315,3 +324,18 @@ def test_a_part_of_several_indices_is_no_row() -> None:
     parts = replace(good.output, indices=(replace(good.output.indices[0], name="s"), *good.output.indices))
     with pytest.raises(IllFormedError, match="name as many pages as its rows take"):
         replace(good, output=parts)
+
+
+@pytest.mark.parametrize("mask", ["causal", "window", "docs"])
+def test_a_step_on_pages_takes_no_mask_and_says_why(mask: str) -> None:
+    """It sees every token; nobody may read a mask into it that is not counted."""
+    answer = derive("explain", "paged", f"mask={mask}", "Nk=64", "d=8")
+    assert answer.code == 2
+    assert f"paged takes no mask: a decode step sees every token of its pages; leave mask={mask} out" in answer.err
+    assert derive("explain", "paged", "mask=full", "Nk=64", "page=16", "d=8", "--schedule", "flash2").code == 0
+
+
+def test_gathering_first_streaming_and_parts_are_compared_when_nothing_is_asked() -> None:
+    """The three ways that a paged step is run."""
+    found = derive("explain", "paged", "Nk=64", "page=16", "d=8", "h=4", "hk=2", "--json").json["schedules"]
+    assert [one if isinstance(one, str) else one["name"] for one in found] == ["naive", "flash2", "split-kv"]

@@ -301,7 +301,5 @@ def _agrees(amount: Any, parameters: dict[str, Any]) -> bool:
 
 def _read(symbolic: str, parameters: dict[str, Any]) -> Any:
     """The number that *symbolic*, our own output, stands for."""
-    symbols = {name: sp.Symbol(name) for name in parameters}
-    expression = sp.sympify(symbolic, locals={**symbols, "Gcd": Gcd})
-    values = {symbols[name]: sp.Rational(value) for name, value in parameters.items() if value is not None}
-    return expression.subs(values, simultaneous=True).doit()
+    values = {name: sp.Symbol(name) if value is None else sp.Rational(value) for name, value in parameters.items()}
+    return sp.sympify(symbolic, locals={**values, "Gcd": Gcd}).doit()

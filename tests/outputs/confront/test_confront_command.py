@@ -92,6 +92,13 @@ def test_requests_of_several_sizes_are_bytes(tmp_path: Path, unit: str) -> None:
     assert known.counters == {"dram read": 8192}
 
 
+def test_requests_may_all_be_of_one_size(tmp_path: Path) -> None:
+    """No request is left for the other size."""
+    heads = "TCC_EA0_RDREQ_sum,TCC_EA0_RDREQ_32B_sum,TCC_BUBBLE_sum,TCC_EA0_WRREQ_sum,TCC_EA0_WRREQ_64B_sum"
+    found = read_profile(written(tmp_path, f"Kernel_Name,{heads}\nattend,10,4,6,5,5\n"))
+    assert found.counters == {"dram read": 4 * 32 + 6 * 128, "dram write": 5 * 64}
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
