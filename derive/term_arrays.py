@@ -18,6 +18,7 @@ import sympy as sp
 
 from derive.exact import Gcd
 from derive.pieces import NoFastSumError
+from derive.same import Same
 from derive.steps import Steps
 from derive.substitution import symbols_in
 
@@ -239,6 +240,7 @@ _RULES: Mapping[Any, Callable[[list[Terms]], Terms]] = {
     sp.ceiling: _ceiling,
     sp.Min: _extreme(np.minimum),
     sp.Max: _extreme(np.maximum),
+    Same: _compared(np.equal),
     sp.StrictLessThan: _compared(np.less),
     sp.LessThan: _compared(np.less_equal),
     sp.StrictGreaterThan: _compared(np.greater),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from derive.choice import cases
 from derive.exact import Gcd, value
 from derive.pieces import NoFastSumError
+from derive.same import Same
 from derive.steps import steps
 from derive.symbols import B_c, B_r, N_k, N_q, d, dummy
 from derive.term_arrays import Arrays, Terms
@@ -23,6 +24,7 @@ SUMMANDS = (
     cases((I**2, sp.Le(I * B_r, N_q, evaluate=False)), (d - I, sp.true)),
     steps(I - 2, [0, 3, 7], [1, 5, 6]) / B_c,
     Gcd(I + 4, B_c) * (1 + I * B_r),
+    Same(sp.floor(I * B_c / B_r), sp.ceiling(I / 2)) * (1 + I),
     sp.Sum(sp.Max(0, N_q - I * J), (J, 0, B_r - 1)),
     sp.Sum(sp.floor((I + J) / B_c), (J, sp.floor(I / B_r), I + 1)),
 )
