@@ -104,7 +104,7 @@ def test_just_below_the_bound_it_is_exact() -> None:
 @pytest.mark.parametrize(
     "summand",
     [
-        (I + 1) ** sp.Rational(3, 2), (I + 1) ** N_q, sp.log(I + 1), sp.Mod(I, 3, evaluate=False), 1 / (I + 1),
+        (I + 1) ** sp.Rational(3, 2), (I + 1) ** N_q, sp.log(I + 1), sp.Mod(I, 3, evaluate=False), 1 / (I - 2),
         sp.Piecewise((1, sp.Lt(I, 2, evaluate=False)), (2, sp.Lt(I, 3, evaluate=False)), evaluate=False),
         sp.Piecewise((1, sp.Ne(I, 2, evaluate=False)), (2, True), evaluate=False),
     ],
@@ -138,3 +138,10 @@ def test_a_part_is_looked_at_once_however_often_it_stands_there() -> None:
         i // 3 + max(i // 3, 5) + (i // 3) ** 2 for i in range(9)
     )
     assert len(asked) == len(set(asked))
+
+
+def test_a_few_numbers_are_divided_by_and_no_more() -> None:
+    """16 of them come to one denominator, 17 are left to those who add one by one."""
+    assert total(1 / (I + 1), 0, 15) == sum(Fraction(1, n) for n in range(1, 17))
+    with pytest.raises(NoFastSumError):
+        total(1 / (I + 1), 0, 16)

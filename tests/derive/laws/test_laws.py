@@ -206,6 +206,12 @@ def test_several_powers_bound_the_factor_and_a_negative_one_does_not() -> None:
     assert both is not None
     assert both.bounds() == (2, 4)
     assert 2 < value(both.factor(), {"N": 8, "d": 2, "b": 2}) < 4
+    flop = proved(4 * N**2 * d + N * d, N)
+    assert flop is not None
+    assert flop.bounds() == (2, 4)
+    half = proved(N**2 * b - N * b, N)  # neither coefficient is a whole number
+    assert half is not None
+    assert half.bounds() is None
     less = proved(N**2 - N, N)
     assert less is not None
     assert less.bounds() is None
