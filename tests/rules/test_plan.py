@@ -6,8 +6,11 @@ import pytest
 
 from derive.attention import variant
 from derive.exact import value
+from derive.rewrite import WherePossible
 from derive.symbols import B_c, B_r, n_L2
 from rules.derivations import names, plan
+from rules.schedule import keep_resident, launch
+from rules.schedule.interchange import QUERIES_OUTSIDE_HEADS
 
 
 @pytest.mark.parametrize("name", names())
@@ -35,3 +38,20 @@ def test_a_cache_is_one_unless_it_is_said_to_be_private(sawtooth: bool, private:
     (kernel,) = chosen.derive(variant("mha").graph()).schedule.kernels
     assert kernel.residency is not None
     assert (kernel.residency.caches, kernel.residency.sawtooth) == (caches, sawtooth)
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_order_or_a_cache_changes_nothing_but_what_stays_in_the_cache(name: str) -> None:
+    """The other rules stand as they did; queries outside heads come just before it, where queries are on a forward grid."""
+    plain = plan(name)
+    resident = WherePossible(keep_resident.FORWARD)
+    for chosen in (plain.ordered(sawtooth=True), plain.ordered(private_caches=True)):
+        changed = [(a, b) for a, b in zip(plain.schedule, chosen.schedule, strict=True) if a != b]
+        assert [a for a, _ in changed] == [resident] * plain.schedule.count(resident)
+        assert all(isinstance(b, WherePossible) and b.rule.name == resident.rule.name for _, b in changed)
+    turned = list(plain.ordered(order="query").schedule)
+    outside = WherePossible(QUERIES_OUTSIDE_HEADS)
+    if plain.direction == "forward" and launch.QUERIES in plain.schedule and resident in plain.schedule:
+        assert turned.index(outside) == turned.index(resident) - 1
+        turned.remove(outside)
+    assert turned == list(plain.schedule)
