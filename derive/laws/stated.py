@@ -133,14 +133,18 @@ class Stated:
         """One number for each symbol, nothing fitted yet."""
         wide = random.choice((2, 4, 9))
         sizes = [s for s, _ in self.roles.sizes]
+        inside = bool(sizes) and random.random() < 0.4  # all that the mask takes lies inside one tile
         tiles = [t for t in self.roles.tiles if t not in sizes]
         cut = {s for symbols in self.roles.tiles.values() for s in symbols}
         at: dict[str, Number] = {}
         for s in self._named:
             most = wide if s in tiles or s in self.rounding or s in cut else 3
             at[s.name] = Fraction(1, random.randint(1, 9)) if is_fraction(s) else random.randint(1, most)
+        for t in tiles if inside else ():
+            at[t.name] = 2 * len(sizes) + random.randint(1, 6)
         for s in sizes:
-            edge = int(at[random.choice(tiles).name]) * random.randint(0, 3) if tiles else random.randint(0, wide)
+            tile = int(at[random.choice(tiles).name]) if tiles else 1
+            edge = 0 if inside else tile * random.randint(0, 3) if tiles else random.randint(0, wide)
             at[s.name] = max(0 if s.name in MAY_BE_ZERO else 1, edge + random.choice((-1, 0, 1, 2)))
         return at
 
