@@ -243,6 +243,16 @@ def test_bad_tables_are_refused_in_a_sentence(text: str, says: str, tmp_path: Pa
         read_table(path)
 
 
+def run_with_the_plugin(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The tests in *folder*, run by a pytest of their own."""
+    # -p twice the same name is one plugin: an installed entry point has loaded it already under another
+    program = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    words = ["-p", "no:attn_derive", "-p", "outputs.pytest_plugin", "-p", "no:cacheprovider", str(folder)]
+    return subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
 def test_a_failing_user_test_reads_as_its_diagnosis(tmp_path: Path) -> None:
     """With the plugin, the report is the smallest case and the slip; no line of the search's own code stands in it."""
     (tmp_path / "test_mine.py").write_text(
@@ -252,12 +262,7 @@ def test_a_failing_user_test_reads_as_its_diagnosis(tmp_path: Path) -> None:
         "    agrees(wrong, derived('mha', 'flash2', 'sm'), over=shapes('N', 'd', 'Br', N=99, d=8, Br=9))\n",
         encoding="utf-8",
     )
-    # -p twice the same name is one plugin: an installed entry point has loaded it already under another
-    program = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    words = ["-p", "no:attn_derive", "-p", "outputs.pytest_plugin", "-p", "no:cacheprovider", str(tmp_path)]
-    ran = subprocess.run(
-        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False, timeout=60
-    )
+    ran = run_with_the_plugin(tmp_path)
     assert ran.returncode == 1, ran.stderr
     assert "test_mine.py:4: SM-side bytes of mha, flash2, mask full: measured" in ran.stdout
     assert "diagnosis: K is forgotten" in ran.stdout
@@ -277,11 +282,7 @@ def test_a_refusal_reads_as_its_sentence_and_a_mistake_in_the_tested_code_as_its
         "    agrees(mine, derived('mha'), over=shapes('N', 'd'))\n",
         encoding="utf-8",
     )
-    program = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    words = ["-p", "no:attn_derive", "-p", "outputs.pytest_plugin", "-p", "no:cacheprovider", str(tmp_path)]
-    ran = subprocess.run(
-        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False, timeout=60
-    )
+    ran = run_with_the_plugin(tmp_path)
     assert ran.returncode == 1, ran.stderr
     assert "test_mine.py:3: what is measured is called with N, d and takes N; draw what it takes" in ran.stdout
     assert "return [0][N]" in ran.stdout
