@@ -1,6 +1,6 @@
 """Scaling laws: how a closed form grows with one of its symbols, proved where SymPy can, else checked on random numbers."""
 
-from derive.laws.check import TRIALS, checked, looked_for
+from derive.laws.check import TRIALS, looked_for
 from derive.laws.law import Evidence, Law, Open, Outcome, Regime
 from derive.laws.line import Lines
 from derive.laws.numbers import POINTS
@@ -17,7 +17,6 @@ __all__ = [
     "Outcome",
     "Regime",
     "Roles",
-    "checked",
     "laws",
     "looked_for",
     "proved",

@@ -29,23 +29,6 @@ LOWEST, HIGHEST = -1, 2
 assert POINTS > HIGHEST - LOWEST + 2
 
 
-def checked(
-    amount: sp.Expr,
-    symbol: sp.Symbol,
-    roles: Roles,
-    *,
-    where: tuple[sp.Basic, ...] = (),
-    seed: int = 0,
-    lines: Lines | None = None,
-) -> Law | None:
-    """The law of *amount* in *symbol* that exact values at random numbers agree on; ``None`` where there is none.
-
-    See ``looked_for``, which also says what speaks against one.
-    """
-    found = looked_for(amount, symbol, roles, where=where, seed=seed, lines=lines)
-    return found if isinstance(found, Law) else None
-
-
 def looked_for(
     amount: sp.Expr,
     symbol: sp.Symbol,

@@ -18,7 +18,7 @@ from derive.choice import cases
 from derive.exact import value
 from derive.extremes import up
 from derive.flops import Pipe, executed, flops
-from derive.laws import Evidence, Law, Outcome, Regime, Roles, checked, laws, proved, told_apart
+from derive.laws import Evidence, Law, Outcome, Regime, Roles, laws, looked_for, proved, told_apart
 from derive.laws.homogeneous import degree
 from derive.laws.numbers import POINTS, Numbers
 from derive.replay import walk
@@ -52,6 +52,12 @@ def read(cut: Schedule, *names: str) -> sp.Expr:
     """What crosses into and out of the SMs of some tensors."""
     moves = traffic(cut).by_tensor
     return tied(sp.Add(*(moves[n].read + moves[n].write for n in names)))
+
+
+def checked(amount: sp.Expr, symbol: sp.Symbol, known: Roles, *, where: tuple[sp.Basic, ...] = ()) -> Law | None:
+    """The law that is found at numbers; ``None`` where there is none."""
+    found = looked_for(amount, symbol, known, where=where)
+    return found if isinstance(found, Law) else None
 
 
 def law(amount: sp.Expr, symbol: sp.Symbol, cut: Schedule, variant_name: str = "mha") -> Law:
